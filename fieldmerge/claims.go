@@ -1,9 +1,6 @@
 package fieldmerge
 
 import (
-	"slices"
-	"sort"
-
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
 )
@@ -78,43 +75,7 @@ func isMetadata(path fieldpath.Path) bool {
 // ownersBelow names the managers, ours aside, that own path or anything below it,
 // or something atomic that path is part of.
 func ownersBelow(obj *unstructured.Unstructured, path fieldpath.Path, ours func(string) bool) []string {
-	names, _ := ownersVia(obj, path, ours)
-	return names
-}
-
-// ownersVia is ownersBelow, and the subresource through which all of them own it, if
-// it is one and the same.
-func ownersVia(obj *unstructured.Unstructured, path fieldpath.Path, ours func(string) bool) (names []string, subresource string) {
-	list, err := entriesOf(obj)
-	if err != nil || !exists(obj.Object, path) {
-		return nil, ""
-	}
-	if names, subresource = list.via(path, ours); len(names) == 0 {
-		// Anyone who applied a field that is not shown keeps it, though others write the value.
-		if list, err = shownOf(obj); err == nil {
-			names, subresource = list.via(path, ours)
-		}
-	}
-	return names, subresource
-}
-
-func (l entries) via(path fieldpath.Path, ours func(string) bool) (names []string, subresource string) {
-	all := l.union()
-	for _, e := range l {
-		if !e.holds(all, path) || ours(e.Manager) {
-			continue
-		}
-		if len(names) == 0 {
-			subresource = e.Subresource
-		} else if subresource != e.Subresource {
-			subresource = ""
-		}
-		if !slices.Contains(names, e.Manager) {
-			names = append(names, e.Manager)
-		}
-	}
-	sort.Strings(names)
-	return names, subresource
+	return holdersOf(obj).below(path, ours)
 }
 
 // shownOf are the entries of an object, with what is shown of write-only fields. They are

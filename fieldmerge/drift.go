@@ -12,7 +12,7 @@ import (
 // does not count.
 func (i Images) Drift() []FieldConflict {
 	types, whole := root(i.Type)
-	d := drifter{types: types, Images: i}
+	d := drifter{types: types, Images: i, now: whenAsked(i.Live)}
 	d.value(whole, i.content(i.Before), i.content(i.Live))
 	return d.found
 }
@@ -20,6 +20,7 @@ func (i Images) Drift() []FieldConflict {
 type drifter struct {
 	Images
 	types typing
+	now   func() *holders
 	found []FieldConflict
 }
 
@@ -41,7 +42,7 @@ func (d *drifter) value(n node, before, live any) {
 
 func (d *drifter) add(n node, before, live any) {
 	d.found = append(d.found, FieldConflict{
-		Path: n.path.String(), Managers: ownersBelow(d.Live, n.path, nobodys), Now: orNil(live), Before: orNil(before), path: n.path.Copy(),
+		Path: n.path.String(), Managers: d.now().below(n.path, nobodys), Now: orNil(live), Before: orNil(before), path: n.path.Copy(),
 	})
 }
 

@@ -88,3 +88,44 @@ func TestAnIndexFindsWhatLookingThroughTheListFinds(t *testing.T) {
 		}
 	}
 }
+
+// withManyKeys is a ConfigMap with many keys of one content, all of one manager.
+func withManyKeys(t *testing.T, content, manager string) *unstructured.Unstructured {
+	t.Helper()
+	data, owned := map[string]any{}, map[string]any{".": map[string]any{}}
+	for n := range 10_000 {
+		data[fmt.Sprintf("k%05d", n)] = content
+		owned[fmt.Sprintf("f:k%05d", n)] = map[string]any{}
+	}
+	raw, err := json.Marshal(map[string]any{"f:data": owned})
+	if err != nil {
+		t.Fatal(err)
+	}
+	obj := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": data, "metadata": map[string]any{"name": "a"}}}
+	obj.SetManagedFields([]metav1.ManagedFieldsEntry{{
+		Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1", FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: raw},
+	}})
+	return obj
+}
+
+// It took minutes of the processor, too.
+func TestVeryManyConflictsAreNamedInSeconds(t *testing.T) {
+	t.Parallel()
+	started := time.Now()
+	i := Images{
+		Before: withManyKeys(t, "old", "helm"), After: withManyKeys(t, "new", "helm"), Live: withManyKeys(t, "theirs", "kubectl"),
+		Ours: func(string) bool { return false },
+	}
+	if found := i.Restore().Conflicts; len(found) != 10_000 || fmt.Sprint(found[0].Managers) != "[kubectl]" {
+		t.Errorf("%d conflicts", len(found))
+	}
+	if found := i.Drift(); len(found) != 10_000 || fmt.Sprint(found[0].Managers) != "[kubectl]" {
+		t.Errorf("%d fields have drifted", len(found))
+	}
+	if found, err := i.Reowned(); err != nil || len(found) != 10_000 {
+		t.Errorf("%d fields have other owners, error %v", len(found), err)
+	}
+	if took := time.Since(started); took > 30*time.Second {
+		t.Errorf("it took %s", took)
+	}
+}

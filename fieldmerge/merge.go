@@ -46,7 +46,7 @@ type Restoration struct {
 // known to write is never a conflict.
 func (i Images) Restore() Restoration {
 	types, whole := root(i.Type)
-	m := merger{Images: i, types: types, claimed: i.claimed(), owned: ownedByAnybody(i.Before, i.Live), dropped: i.dropped()}
+	m := merger{Images: i, types: types, claimed: i.claimed(), owned: ownedByAnybody(i.Before, i.Live), dropped: i.dropped(), now: whenAsked(i.Live), once: whenAsked(i.former())}
 	merged := m.value(whole, i.content(i.Before), i.content(i.After), i.content(i.Live))
 	desired := i.Live.DeepCopy()
 	if object, ok := merged.(map[string]any); ok {
@@ -85,8 +85,9 @@ type merger struct {
 	Images
 	types     typing
 	claimed   *fieldpath.Set
-	owned     *fieldpath.Set // by anyone
-	dropped   *fieldpath.Set // by the API server
+	owned     *fieldpath.Set  // by anyone
+	dropped   *fieldpath.Set  // by the API server
+	now, once func() *holders // who owns the fields now, and who owned them before
 	conflicts []FieldConflict
 	reclaimed []FieldConflict
 }
@@ -128,8 +129,8 @@ func (m *merger) asMade(n node, after, live any) bool {
 	if reflect.DeepEqual(live, after) {
 		return true
 	}
-	if knownAs(m.kind(), n.path) == allocated || isStamp(n.path) && Tracked(m.Live) {
-		return live != (absent{}) && len(ownersBelow(m.Live, n.path, m.Ours)) == 0
+	if knownAs(m.kind(), n.path) == allocated || isStamp(n.path) && m.now().tracked {
+		return live != (absent{}) && len(m.now().below(n.path, m.Ours)) == 0
 	}
 	parts, ok := m.types.split(n, after, live)
 	if !ok || len(parts) == 0 || after == (absent{}) || live == (absent{}) || isList(live) && reordered(parts, 0, 1) {
@@ -212,7 +213,7 @@ func (m *merger) dispute(n node, before, live any) any {
 	if m.HandedOver {
 		ours = nobodys // Those of a later Transaction have the same names.
 	}
-	owners, via := ownersVia(m.Live, n.path, ours)
+	owners, via := m.now().via(n.path, ours)
 	found := FieldConflict{Path: n.path.String(), Managers: owners, Subresource: via, Now: orNil(live), Before: orNil(before), path: n.path.Copy()}
 	byControllers := found.ByControllers() && live != (absent{})
 	switch {
@@ -247,19 +248,15 @@ func orNil(v any) any {
 // server does not record who scales it: then anyone who does so now is taken for
 // anyone who did before.
 func (m *merger) ownedBefore(path fieldpath.Path) bool {
-	previous, err := shownOf(m.former())
-	if err != nil {
+	previous, current := m.once(), m.now()
+	if previous.err != nil || current.err != nil {
 		return false
 	}
-	current, err := shownOf(m.Live)
-	if err != nil {
-		return false
-	}
-	had, has := previous.union(), current.union()
+	had := previous.allShown
 	unowned := !entry{set: had}.holds(had, path)
-	for _, e := range current {
+	for _, e := range current.shown {
 		switch {
-		case m.Ours(e.Manager), !e.holds(has, path), previous.find(e.owner).holds(had, path):
+		case m.Ours(e.Manager), !e.holds(current.allShown, path), previous.shown.find(e.owner).holds(had, path):
 		case unowned && e.Subresource == "scale":
 		default:
 			return false

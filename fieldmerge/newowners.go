@@ -56,13 +56,14 @@ func NewOwners(live, made *unstructured.Unstructured, ours func(manager string) 
 		return nil
 	}
 	var out []FieldConflict
+	now := whenAsked(live)
 	for _, owner := range live.GetOwnerReferences() {
 		path := ownerReference(owner.UID)
 		if known[owner.UID] || list.ownedBy(ours, path) {
 			continue
 		}
-		now, _ := valueAt(live.Object, path)
-		out = append(out, FieldConflict{Path: path.String(), Managers: ownersBelow(live, path, ours), Now: now, path: path})
+		value, _ := valueAt(live.Object, path)
+		out = append(out, FieldConflict{Path: path.String(), Managers: now().below(path, ours), Now: value, path: path})
 	}
 	return out
 }

@@ -38,7 +38,7 @@ func (i Images) Reowned() ([]FieldConflict, error) {
 
 func (i Images) reowned(changed *fieldpath.Set) []FieldConflict {
 	var out []FieldConflict
-	live := lookupIn(i.Live.Object)
+	live, owners := lookupIn(i.Live.Object), holdersOf(i.Live)
 	seen := sets.New[string]()
 	changed.Iterate(func(p fieldpath.Path) {
 		if isStatus(p) && !i.statusCounts() || i.isControllers(p) || !live.has(p) || seen.Has(p.String()) {
@@ -46,7 +46,7 @@ func (i Images) reowned(changed *fieldpath.Set) []FieldConflict {
 		}
 		seen.Insert(p.String())
 		now, _ := live.at(p)
-		out = append(out, FieldConflict{Path: p.String(), Managers: ownersBelow(i.Live, p, nobodys), Now: now, path: p.Copy()})
+		out = append(out, FieldConflict{Path: p.String(), Managers: owners.below(p, nobodys), Now: now, path: p.Copy()})
 	})
 	sort.Slice(out, func(a, b int) bool { return out[a].Path < out[b].Path })
 	return out

@@ -22,12 +22,12 @@ import (
 // fields that show the default that the schema has for them by now. Values are all others.
 func (i Images) Strayed(wanted, stored *unstructured.Unstructured) (values, marks []FieldConflict) {
 	types, whole := root(i.Type)
-	compared := i
+	compared, before, after := i, whenAsked(i.orEmpty(i.Before)), whenAsked(stored)
 	compared.Before, compared.Live = wanted, stored
 	for _, f := range compared.Drift() {
 		f.Managers = nil
 		switch {
-		case f.Now != nil && isStamp(f.path) && (!i.writes(f.path) || unowned(stored, f.path) || unowned(i.Before, f.path)),
+		case f.Now != nil && isStamp(f.path) && (!i.writes(f.path) || unowned(after(), f.path) || unowned(before(), f.path)),
 			f.Before == nil && f.Now != nil && types.defaults(whole, f.path, f.Now):
 			marks = append(marks, f)
 		default:
@@ -45,11 +45,12 @@ func (i Images) Stamps() []FieldConflict {
 		return nil
 	}
 	var out []FieldConflict
+	owners := whenAsked(i.Live)
 	for _, kind := range []string{"annotations", "labels"} {
 		now, _, _ := unstructured.NestedMap(i.Live.Object, "metadata", kind)
 		for _, key := range slices.Sorted(maps.Keys(now)) {
 			path := fieldpath.MakePathOrDie("metadata", kind, key)
-			if !exists(i.Before.Object, path) && !strings.HasPrefix(key, api.TransactionKey) && unowned(i.Live, path) {
+			if !exists(i.Before.Object, path) && !strings.HasPrefix(key, api.TransactionKey) && unowned(owners(), path) {
 				out = append(out, FieldConflict{Path: path.String(), Now: now[key], path: path})
 			}
 		}
@@ -66,7 +67,7 @@ func (i Images) Added() (values, marks []FieldConflict) {
 		return nil, nil
 	}
 	types, whole := root(i.Type)
-	a := adder{Images: i, types: types, whole: whole}
+	a := adder{Images: i, types: types, whole: whole, now: whenAsked(i.Live)}
 	a.value(whole, i.content(i.Before), i.content(i.After), i.content(i.Live))
 	if i.writtenByOthers() {
 		return nil, append(a.defaults, a.others...)
@@ -79,6 +80,7 @@ type adder struct {
 	Images
 	types            typing
 	whole            node
+	now              func() *holders
 	defaults, others []FieldConflict
 }
 
@@ -88,7 +90,7 @@ func (a *adder) value(n node, before, after, live any) {
 	case before != (absent{}) || after != (absent{}):
 		parts, _ := a.types.split(n, before, after, live)
 		a.parts(parts)
-	case len(ownersBelow(a.Live, n.path, nobodys)) > 0 || isContainer(live) && empty(live):
+	case len(a.now().below(n.path, nobodys)) > 0 || isContainer(live) && empty(live):
 		// Whatever is inside came with what its owner has written.
 	default:
 		if parts, ok := a.types.split(n, before, after, live); ok && !isItem(n.path) {
@@ -122,8 +124,8 @@ func (i Images) writtenByOthers() bool {
 }
 
 // unowned reports whether a field of an object belongs to nobody: admission has written it.
-func unowned(obj *unstructured.Unstructured, path fieldpath.Path) bool {
-	return obj != nil && Tracked(obj) && exists(obj.Object, path) && len(ownersBelow(obj, path, func(string) bool { return false })) == 0
+func unowned(owners *holders, path fieldpath.Path) bool {
+	return owners.tracked && owners.values.has(path) && len(owners.below(path, nobodys)) == 0
 }
 
 // writes reports whether the step from Before to After alters a field.

@@ -30,6 +30,7 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
+	goyaml "sigs.k8s.io/yaml/goyaml.v2"
 )
 
 // MaxBytes is how large one content may be when it is unpacked. The API server takes no
@@ -144,6 +145,9 @@ func fromYAML(data []byte) (map[string]any, error) {
 // oneDocument reads one document of YAML; nil for one that has nothing but comments. What
 // its aliases come to is bounded by the parser, and by MaxBytes.
 func oneDocument(document []byte) (map[string]any, error) {
+	if goesOn(document) {
+		return nil, errSeveral
+	}
 	asJSON, err := yaml.YAMLToJSONStrict(document)
 	switch {
 	case err != nil:
@@ -154,6 +158,14 @@ func oneDocument(document []byte) (map[string]any, error) {
 		return nil, nil
 	}
 	return fromJSON(asJSON)
+}
+
+// goesOn reports whether something follows the first document, as after "...", at which the text
+// is not split: the parser would drop it.
+func goesOn(document []byte) bool {
+	var ignored struct{}
+	documents := goyaml.NewDecoder(bytes.NewReader(document))
+	return documents.Decode(&ignored) == nil && !errors.Is(documents.Decode(&ignored), io.EOF)
 }
 
 // Value returns what a key of a Secret or a ConfigMap holds.

@@ -29,6 +29,7 @@ func TestOneObjectIsReadFromWhateverHoldsIt(t *testing.T) {
 		"YAML":                      "kind: ConfigMap\ndata:\n  number: 9007199254740993\n  none: null\n",
 		"YAML in flow style":        "{kind: ConfigMap, data: {number: 9007199254740993, none: }}",
 		"YAML with separators":      "---\n# The first document.\n---\nkind: ConfigMap\ndata: {number: 9007199254740993, none: null}\n---\n",
+		"YAML with an end":          "kind: ConfigMap\ndata: {number: 9007199254740993, none: null}\n...\n# The end.\n",
 		"JSON with space around it": "\n\t {\"kind\": \"ConfigMap\", \"data\": {\"number\": 9007199254740993, \"none\": null}}\n",
 		"YAML with an anchor in it": "kind: &k ConfigMap\ndata: {number: 9007199254740993, none: null}\n",
 	} {
@@ -58,6 +59,8 @@ func TestWhatIsNotOneObjectIsRefused(t *testing.T) {
 		"broken YAML":        {[]byte("a: b: c"), errNotObject},
 		"JSON, then more":    {[]byte(`{"kind": "ConfigMap"} {"kind": "Secret"}`), errSeveral},
 		"two documents":      {[]byte("kind: ConfigMap\n---\nkind: Secret\n"), errSeveral},
+		"an ended document":  {[]byte("kind: ConfigMap\n...\nkind: Secret\n"), errSeveral},
+		"flow style twice":   {[]byte("{kind: ConfigMap} {kind: Secret}"), errSeveral},
 		"a field twice":      {[]byte(`{"kind": "ConfigMap", "kind": "Secret"}`), errDuplicate},
 		"a field twice, too": {[]byte("kind: ConfigMap\nkind: Secret\n"), errNotObject},
 		"a truncated gzip":   {whole[:len(whole)-9], errTruncated},

@@ -2,6 +2,7 @@ package fieldmerge
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
@@ -69,16 +70,9 @@ func (l *lookup) element(object any, element fieldpath.PathElement) (any, bool) 
 func indexOf(items []any, like fieldpath.PathElement) map[string]any {
 	index := make(map[string]any, len(items))
 	for _, item := range items {
-		own := like
-		if like.Key == nil {
-			v := value.NewValueInterface(item)
-			own.Value = &v
-		} else {
-			keys, has := keysIn(item, *like.Key)
-			if !has {
-				continue
-			}
-			own.Key = &keys
+		own, has := elementLike(item, like)
+		if !has {
+			continue
 		}
 		identity, ok := elementText(own)
 		if !ok {
@@ -89,6 +83,17 @@ func indexOf(items []any, like fieldpath.PathElement) map[string]any {
 		}
 	}
 	return index
+}
+
+// elementLike is the element by which an item is told from others, in the way of another one; false
+// if it has not all of the keys.
+func elementLike(item any, like fieldpath.PathElement) (fieldpath.PathElement, bool) {
+	if like.Key == nil {
+		v := value.NewValueInterface(item)
+		return fieldpath.PathElement{Value: &v}, true
+	}
+	keys, has := keysIn(item, *like.Key)
+	return fieldpath.PathElement{Key: &keys}, has
 }
 
 // keysIn are the keys of an item; false if it has not all of them.
@@ -150,4 +155,44 @@ func scalarText(v any) (string, bool) {
 	default:
 		return "", false
 	}
+}
+
+// named are elements of a list, by which keys they are told apart and by their identities.
+type named struct {
+	likes []fieldpath.PathElement // one for each choice of keys
+	by    map[string]map[string][]fieldpath.PathElement
+	odd   []fieldpath.PathElement // those whose identity is no scalar
+}
+
+// namedBelow are the elements of lists that a set has, or has something below.
+func namedBelow(set *fieldpath.Set) named {
+	n := named{by: map[string]map[string][]fieldpath.PathElement{}}
+	eachBelow(set, func(e fieldpath.PathElement) {
+		identity, ok := elementText(e)
+		keys := keysOf(e)
+		switch {
+		case !ok:
+			n.odd = append(n.odd, e)
+			return
+		case n.by[keys] == nil:
+			n.likes, n.by[keys] = append(n.likes, e), map[string][]fieldpath.PathElement{}
+		}
+		n.by[keys][identity] = append(n.by[keys][identity], e)
+	})
+	return n
+}
+
+// of are those of the elements that an item is.
+func (n named) of(item any) []fieldpath.PathElement {
+	candidates := n.odd
+	for _, like := range n.likes {
+		if own, has := elementLike(item, like); has {
+			identity, _ := elementText(own)
+			candidates = append(candidates[:len(candidates):len(candidates)], n.by[keysOf(like)][identity]...)
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(candidates), func(e fieldpath.PathElement) bool {
+		_, is := elementOf([]any{item}, e)
+		return !is || e.Index != nil
+	})
 }

@@ -129,3 +129,18 @@ func TestVeryManyConflictsAreNamedInSeconds(t *testing.T) {
 		t.Errorf("it took %s", took)
 	}
 }
+
+func TestVeryManyListItemsAreReleasedInSeconds(t *testing.T) {
+	t.Parallel()
+	started := time.Now()
+	released, err := Release{Managers: []string{"kubectl"}}.On(withFinalizers(t, "any", "kubectl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if items, _, _ := unstructured.NestedStringSlice(released.Content, "metadata", "finalizers"); len(items) != 40_000 || items[1] != "a.b/00001" {
+		t.Errorf("%d finalizers", len(items))
+	}
+	if took := time.Since(started); took > 30*time.Second {
+		t.Errorf("it took %s", took)
+	}
+}

@@ -128,12 +128,11 @@ func cut(v any, set, owned *fieldpath.Set) any {
 		return out
 	case []any:
 		out := []any{}
+		named := namedBelow(set)
 		for _, item := range v {
-			eachBelow(set, func(e fieldpath.PathElement) {
-				if _, is := elementOf([]any{item}, e); is && e.Index == nil {
-					out = append(out, withKeys(cutBelow(item, e, set, owned), e))
-				}
-			})
+			for _, e := range named.of(item) {
+				out = append(out, withKeys(cutBelow(item, e, set, owned), e))
+			}
 		}
 		return out
 	default:

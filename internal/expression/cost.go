@@ -3,6 +3,7 @@ package expression
 import (
 	"math"
 	"regexp/syntax"
+	"strconv"
 	"strings"
 
 	"github.com/google/cel-go/common/operators"
@@ -23,8 +24,12 @@ const (
 	perRegexByte = 0.25
 	// mostRegexParts is how many parts a regular expression may have, repetitions counted.
 	mostRegexParts = 1000
-	// mostParsed is how many bytes are parsed as a number.
-	mostParsed = 1 << 10
+	// perCompared is the cost of two characters that are compared where a text is looked for in
+	// another one: CEL begins again at each of them.
+	perCompared = 0.002
+	// mostParsed is how many bytes are parsed as a number, and mostExponent its largest exponent: a
+	// quantity is compared with all of its digits.
+	mostParsed, mostExponent = 1 << 10, 1 << 10
 )
 
 // bound ends the name of a function that CEL is not to know.
@@ -70,7 +75,13 @@ func work(function string, args []ref.Val) float64 {
 		return texts(args) + replaced(args)
 	case "join":
 		return deep(args...) + perByte*elements(args, 0)*float64(len(text(args, 1)))
-	case "quantity", "isQuantity", "semver", "isSemver":
+	case "indexOf", "lastIndexOf":
+		return deep(args...) + perCompared*compared(text(args, 0), text(args, 1))
+	case "quantity", "isQuantity":
+		if exponent(text(args, 0)) > mostExponent || len(text(args, 0)) > mostParsed {
+			return math.Inf(1)
+		}
+	case "semver", "isSemver":
 		if len(text(args, 0)) > mostParsed {
 			return math.Inf(1)
 		}
@@ -168,6 +179,21 @@ func number(args []ref.Val, i int) float64 {
 		}
 	}
 	return 0
+}
+
+// compared is how many characters are compared at most to find a text in another one.
+func compared(in, sought string) float64 {
+	return float64(max(len(in)-len(sought)+1, 0)) * float64(len(sought))
+}
+
+// exponent is that of a number such as 1e3, whatever its sign; zero for what has none.
+func exponent(number string) float64 {
+	before, after, _ := strings.Cut(strings.ToLower(number), "e")
+	if strings.Trim(before, "+-.0123456789") != "" {
+		return 0
+	}
+	n, _ := strconv.Atoi(after) // The largest that there is for one that is larger still.
+	return math.Abs(float64(n))
 }
 
 // replaced is what replace puts in.

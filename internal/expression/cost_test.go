@@ -26,6 +26,7 @@ func full(keys int) map[string]any {
 	return map[string]any{
 		"data": data, "list": list, "many": int64(1_000_000_000), "url": "https://example.com/" + strings.Repeat("a", 50_000),
 		"regex": `((ab){30}){30}`, "digits": strings.Repeat("9", 680_000),
+		"half": strings.Repeat("a", 340_000) + "b", "exponent": "1e2000000000", "fraction": "1e-2000000000",
 	}
 }
 
@@ -76,6 +77,10 @@ func TestAnEvaluationIsBounded(t *testing.T) {
 		`[object.data.s.matches(object.regex)]`,
 		`[object.data.s.find(object.regex)]`,
 		`[quantity(object.digits)]`,
+		`[object.data.s.indexOf(object.half)]`,
+		`[object.data.s.lastIndexOf(object.half)]`,
+		`[quantity(object.exponent).isGreaterThan(quantity("1"))]`,
+		`[isQuantity(object.fraction)]`,
 		`object.data.map(k, object.data.map(l, object.data.map(m, 1)))`,
 		`[object.data.map(k, object.list).max()]`,
 	} {
@@ -108,7 +113,9 @@ func TestAnEvaluationThatComparesLittleIsCheap(t *testing.T) {
 		`optional.of(object).orValue({}).data.size() == 1002`,
 		`object.data["key-7"].matches("^v{1,3}$")`,
 		`object.data == object.data`,
-		`quantity("1Gi").isGreaterThan(quantity("1Mi"))`,
+		`quantity("1Gi").isGreaterThan(quantity("1Mi")) && quantity("2e3") == quantity("2k") && quantity("1E").isInteger()`,
+		`!isQuantity("node2099") && semver("1.0.0-e2000").major() == 1`,
+		`object.data.t.indexOf("ab") == 679998 && object.data.t.lastIndexOf("aaab") == 679996`,
 		`"1,2,3".split(",").map(n, int(n)).sum() == 6 && [3, 1, 2].sort() == lists.range(3).map(i, i + 1)`,
 		`"a-b".replace("-", ".") == "a.b" && ["a", "b"].join("-") == "a-b" && [1, 1].distinct() == [1]`,
 		`sets.contains([1, 2], [1]) && !sets.intersects([1], [2]) && sets.equivalent([1, 2], [2, 1])`,

@@ -1,5 +1,7 @@
 package readiness
 
+import "encoding/json"
+
 // readyCondition is the rule of kinds that say themselves whether they are ready. To kstatus
 // they are so too as long as they have said nothing.
 func readyCondition(o object) State {
@@ -59,14 +61,10 @@ func budget(o object) State {
 	return ready()
 }
 
-// autoscaler is done when it can scale: it has its metrics, and finds its target. In the
-// version autoscaling/v1 it has no conditions; there it is enough that it has looked.
+// autoscaler is done when it can scale: it has its metrics, and finds its target.
 func autoscaler(o object) State {
 	if o.text("apiVersion") == "autoscaling/v1" {
-		if !o.has("status", "currentReplicas") || !o.has("status", "desiredReplicas") {
-			return waiting("its controller has not looked at its target yet")
-		}
-		return ready()
+		o = o.annotated("autoscaling.alpha.kubernetes.io/conditions")
 	}
 	for _, kind := range []string{"AbleToScale", "ScalingActive"} {
 		c, is := o.is(kind)
@@ -79,6 +77,16 @@ func autoscaler(o object) State {
 		}
 	}
 	return ready()
+}
+
+// annotated has the conditions that an annotation lists, of a version that has none in its status.
+func (o object) annotated(name string) object {
+	var conditions []any
+	if json.Unmarshal([]byte(o.text("metadata", "annotations", name)), &conditions) != nil {
+		conditions = nil
+	}
+	o.fields = map[string]any{"status": map[string]any{"conditions": conditions}}
+	return o
 }
 
 // signingRequest is done when the certificate is there.

@@ -151,6 +151,12 @@ var situations = []situation{
 		reason:  errclass.ReadyTimeout, says: "HorizontalPodAutoscaler NS/more: its controller has not looked at its target yet",
 	},
 	{
+		name:    "an autoscaler that no controller has seen is not ready by its first version",
+		timeout: "2s",
+		change:  `{type: Create, target: {apiVersion: autoscaling/v1, kind: HorizontalPodAutoscaler, name: first}, content: {spec: {maxReplicas: 2, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}}}}`,
+		reason:  errclass.ReadyTimeout, says: "HorizontalPodAutoscaler NS/first: its controller has not looked at its target yet",
+	},
+	{
 		name:   "a budget is waited for until its controller has seen it",
 		change: `{type: Create, target: {apiVersion: policy/v1, kind: PodDisruptionBudget, name: few}, content: {spec: {minAvailable: 1, selector: {matchLabels: {app: none}}}}}`,
 		check: func(t *testing.T, e *harness.Env) {

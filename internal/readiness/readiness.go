@@ -2,6 +2,8 @@ package readiness
 
 import (
 	"fmt"
+	"maps"
+	"strconv"
 	"time"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
@@ -81,6 +83,7 @@ type Wait struct{ Since, Now time.Time }
 // Of tells how far an object is. hasStatus says that its kind has the subresource status;
 // it counts only for what is Unseen.
 func Of(u *unstructured.Unstructured, hasStatus bool, wait Wait) (State, error) {
+	u = numbered(u)
 	o := object{u.Object, wait}
 	if u.GetDeletionTimestamp() != nil {
 		return failed("it is being deleted"), nil
@@ -109,6 +112,24 @@ func Of(u *unstructured.Unstructured, hasStatus bool, wait Wait) (State, error) 
 		Failed:  found.Status == status.FailedStatus || found.Status == status.TerminatingStatus,
 		Message: fmt.Sprintf("%s: %s", found.Status, found.Message),
 	}, nil
+}
+
+// numbered is an object whose status.observedGeneration is a number, or missing. Some kinds have it as
+// text, such as the Rollout of Argo; text that is no number, such as a hash, tells nothing here.
+func numbered(u *unstructured.Unstructured) *unstructured.Unstructured {
+	text, found, err := unstructured.NestedString(u.Object, "status", "observedGeneration")
+	status, _ := u.Object["status"].(map[string]any)
+	if !found || err != nil {
+		return u
+	}
+	content := maps.Clone(u.Object)
+	status = maps.Clone(status)
+	content["status"] = status
+	delete(status, "observedGeneration")
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+		status["observedGeneration"] = n
+	}
+	return &unstructured.Unstructured{Object: content}
 }
 
 // stale reports that a condition which decides is about an earlier generation. kstatus looks

@@ -18,6 +18,8 @@ type row struct{ name, object, want, kstatus string }
 const (
 	right = "ready"
 	never = "failed"
+	// broken is for what kstatus cannot read.
+	broken = ""
 )
 
 var workloadRows = []row{
@@ -169,6 +171,11 @@ var customRows = []row{
 	{"one that failed before it was changed", `{apiVersion: x.io/v1, kind: A, metadata: {generation: 2}, status: {conditions: [{type: Stalled, status: "True", observedGeneration: 1}]}}`,
 		"its controller has not seen the change yet (generation 2, condition Stalled is of 1)", "Failed"},
 	{"one whose status is of now, with conditions that say an old generation", `{apiVersion: x.io/v1, kind: A, metadata: {generation: 2}, status: {observedGeneration: 2, conditions: [{type: Ready, status: "True", observedGeneration: 1}]}}`, right, "Current"},
+	{"one that tells as text which generation was observed, before that is the latest", `{apiVersion: argoproj.io/v1alpha1, kind: Rollout, metadata: {generation: 2}, status: {observedGeneration: "1"}}`,
+		"its controller has not seen the change yet (generation 2, observed 1)", broken},
+	{"one that tells as text which generation was observed", `{apiVersion: argoproj.io/v1alpha1, kind: Rollout, metadata: {generation: 2}, status: {observedGeneration: "2"}}`, right, broken},
+	{"one that has observed a hash", `{apiVersion: x.io/v1, kind: A, metadata: {generation: 2}, status: {observedGeneration: 5bd8c7f, conditions: [{type: Ready, status: "True", observedGeneration: 1}]}}`,
+		"its controller has not seen the change yet (generation 2, condition Ready is of 1)", broken},
 	{"one that is not ready", `{apiVersion: x.io/v1, kind: A, metadata: {generation: 1}, status: {conditions: [{type: Ready, status: "False", reason: Issuing, message: no certificate}]}}`, "InProgress: no certificate", "InProgress"},
 	{"one that is ready", `{apiVersion: x.io/v1, kind: A, metadata: {generation: 1}, status: {conditions: [{type: Ready, status: "True", observedGeneration: 1}]}}`, right, "Current"},
 	{"one that is stalled", `{apiVersion: x.io/v1, kind: A, metadata: {generation: 1}, status: {conditions: [{type: Stalled, status: "True", message: no such chart}]}}`, never, "Failed"},
@@ -192,6 +199,10 @@ func TestEachKindIsReadyWhenThePageSaysSo(t *testing.T) {
 					assert.Equal(t, State{Message: r.want}, got)
 				}
 				theirs, err := status.Compute(u)
+				if r.kstatus == broken {
+					require.Error(t, err)
+					return
+				}
 				require.NoError(t, err)
 				assert.Equal(t, r.kstatus, string(theirs.Status), theirs.Message)
 			})

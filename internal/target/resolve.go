@@ -39,6 +39,10 @@ func (r *Resolver) Resolve(t api.Target, defaultNamespace string, planned []Plan
 	}
 	ref := Ref{GVK: gv.WithKind(t.Kind), Namespace: t.Namespace, Name: t.Name}
 	gvr, namespaced, err := r.lookup(ref.GVK)
+	if err == nil && !namespaced && ref.Namespace != "" {
+		r.mapper.Reset() // Its definition may have been deleted, and made again for objects in namespaces.
+		gvr, namespaced, err = r.lookup(ref.GVK)
+	}
 	if err != nil {
 		p, ok := findPlanned(planned, ref.GVK)
 		if !ok || !meta.IsNoMatchError(err) {

@@ -71,7 +71,12 @@ func TestResolve(t *testing.T) {
 		{name: "a namespace that is named is kept", spec: at("v1", "ConfigMap", "other"), want: "configmaps ConfigMap other/a"},
 		{name: "a group has its own kinds", spec: at("apps/v1", "Deployment", ""), want: "deployments Deployment shop/a"},
 		{name: "a cluster-scoped kind has no namespace", spec: at("v1", "Namespace", ""), want: "namespaces Namespace a"},
-		{name: "a namespace for a cluster-scoped kind is an error", spec: at("v1", "Namespace", "shop"), reason: errclass.Invalid, says: "Namespace is cluster-scoped; leave out target.namespace"},
+		{name: "a namespace for a cluster-scoped kind is an error", spec: at("v1", "Namespace", "shop"), reason: errclass.Invalid, says: "Namespace is cluster-scoped; leave out target.namespace", resets: 1},
+		{name: "a kind that was cluster-scoped when discovery was read is found by reading it once more", spec: at("example.com/v1", "Widget", "shop"),
+			mapper: func(m *countingMapper) {
+				m.RESTMapper.(*meta.DefaultRESTMapper).Add(widget.GVK, meta.RESTScopeRoot)
+				m.later = widget.GVK
+			}, want: "widgets Widget shop/a", resets: 1},
 		{name: "a malformed apiVersion is an error", spec: at("a/b/c", "ConfigMap", ""), reason: errclass.Invalid, says: `apiVersion "a/b/c" is malformed`},
 		{name: "a kind installed a moment ago is found by reading discovery once more", spec: at("example.com/v1", "Widget", ""),
 			mapper: func(m *countingMapper) { m.later = widget.GVK }, want: "widgets Widget shop/a", resets: 1},

@@ -203,11 +203,11 @@ func (c *Controller) next(ctx context.Context) bool {
 	defer c.queue.Done(name)
 	stuck := false
 	defer func() {
-		if c.line.done(name.Namespace, stuck) {
-			c.queue.Add(wake)
+		for n := range c.line.done(name.Namespace, stuck) {
+			c.queue.Add(wake(n))
 		}
 	}()
-	if name == wake {
+	if isWake(name) {
 		return true
 	}
 	term := c.held.enter(c.shardOf(name))

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -84,7 +85,12 @@ func (l *line) Push(name types.NamespacedName) {
 
 // mayHave reports whether a namespace may have one more worker. The lock is held.
 func (l *line) mayHave(namespace string) bool {
-	return l.most == 0 || l.running[namespace] < max(1, l.most>>l.stuck[namespace])
+	return l.most == 0 || l.free(namespace) > 0
+}
+
+// free is how many more workers a namespace may have, if their number is limited. The lock is held.
+func (l *line) free(namespace string) int {
+	return max(1, l.most>>l.stuck[namespace]) - l.running[namespace]
 }
 
 // Len implements workqueue.Queue. It is zero if nobody may have a worker: a worker that asks is
@@ -116,13 +122,16 @@ func (l *line) Pop() types.NamespacedName {
 	return names[0]
 }
 
-// wake is no Transaction: a worker that gets it asks again, and finds what there is for it.
-var wake = types.NamespacedName{}
+// wake is no Transaction: a worker that gets it asks again, and finds what there is for it. There is one
+// for each worker that is to ask.
+func wake(n int) types.NamespacedName { return types.NamespacedName{Name: strconv.Itoa(n)} }
+
+func isWake(name types.NamespacedName) bool { return name.Namespace == "" }
 
 // done gives back a worker of a namespace. If it was stuck, the namespace may have half as many
-// as before, and one at least; otherwise it may have twice as many again. It reports whether there
-// may be something to do for another worker than the one that is done.
-func (l *line) done(namespace string, stuck bool) bool {
+// as before, and one at least; otherwise it may have twice as many again. It returns for how many
+// workers there is something to do beside the one that is done.
+func (l *line) done(namespace string, stuck bool) (others int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.running[namespace]--; l.running[namespace] == 0 {
@@ -144,7 +153,10 @@ func (l *line) done(namespace string, stuck bool) bool {
 	case !may && i >= 0:
 		l.turns = slices.Delete(l.turns, i, i+1)
 	}
-	return l.stuck[namespace] < before && len(l.turns) > 0
+	if l.stuck[namespace] >= before {
+		return 0 // That one asks for whatever there is.
+	}
+	return max(min(l.free(namespace), len(l.waiting[namespace]))-1, 0)
 }
 
 // othersWait reports whether a Transaction of another namespace waits for a worker.

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -8,8 +9,15 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 	"pgregory.net/rapid"
+
+	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine"
+	"janus.io/janus/engine/plan"
 )
 
 func named(namespace, name string) types.NamespacedName {
@@ -146,18 +154,18 @@ func TestANamespaceHasItsShareOfTheWorkersAlone(t *testing.T) {
 	assert.False(t, l.othersWait("b"), "who may have no worker waits for none of others")
 
 	for at, most := range []int{2, 1, 1} {
-		assert.False(t, l.done("a", true))
+		assert.Zero(t, l.done("a", true))
 		assert.Equal(t, most, max(1, l.most>>l.stuck["a"]), at)
 		assert.Zero(t, l.Len(), "it has more than it may have now")
 	}
 	l.Push(named("c", "0"))
 	assert.Equal(t, named("c", "0"), l.Pop())
-	assert.True(t, l.done("a", false), "it may have two again, and has none: another worker is told")
+	assert.Equal(t, 1, l.done("a", false), "it may have two again, and has none: another worker is told")
 	assert.Equal(t, named("a", "4"), l.Pop())
 	assert.Equal(t, named("a", "5"), l.Pop())
 	assert.Zero(t, l.Len())
-	assert.True(t, l.done("a", false))
-	assert.False(t, l.done("b", false))
+	assert.Equal(t, 2, l.done("a", false), "it may have four again, and has one")
+	assert.Zero(t, l.done("b", false))
 	assert.Equal(t, []string{"a/6", "a/7", "a/8"}, popped(l), "four, of which one has a worker already")
 	for range 4 {
 		l.done("a", false)
@@ -169,6 +177,47 @@ func TestANamespaceHasItsShareOfTheWorkersAlone(t *testing.T) {
 	assert.Empty(t, l.waiting)
 	assert.Empty(t, l.running)
 	assert.Empty(t, l.stuck)
+}
+
+// A namespace whose requests are answered again has as many workers as it may have at once, though
+// nothing is queued meanwhile that would have told those that are idle.
+func TestIdleWorkersAreToldThatANamespaceMayHaveMore(t *testing.T) {
+	t.Parallel()
+	l := newLine(8)
+	l.stuck["a"] = 1
+	// None is selected, so that each is only read.
+	c, err := New(engine.New(engine.Ports{}, clock.RealClock{}, plan.DefaultPolicy), make(heldReader), nil, zap.NewNop(), Options{Changing: true, Selector: labels.Nothing()})
+	require.NoError(t, err)
+	c.line, c.queue = l, newQueue(l, newBackOff(DefaultRetryBase, DefaultRetryMax))
+	c.held.begin(0)
+	c.watches.of["a"] = &watch{}
+	defer c.queue.ShutDown()
+	for range 10 {
+		go func() {
+			for c.next(t.Context()) {
+			}
+		}()
+	}
+	for n := range 40 {
+		c.queue.Add(named("a", fmt.Sprint(n)))
+	}
+	running := func() int {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return l.running["a"]
+	}
+	require.Eventually(t, func() bool { return running() == 4 }, 10*time.Second, time.Millisecond)
+	c.reader.(heldReader) <- struct{}{}
+	require.Eventually(t, func() bool { return running() == 8 }, 10*time.Second, time.Millisecond)
+	close(c.reader.(heldReader))
+}
+
+// heldReader is a Reader that answers when it is told to.
+type heldReader chan struct{}
+
+func (r heldReader) Read(context.Context, types.NamespacedName) (*api.Transaction, error) {
+	<-r
+	return &api.Transaction{}, nil
 }
 
 // In whatever order workers come, are stuck and are done: nobody waits who may have a worker while

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/big"
+	"regexp"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -70,11 +71,17 @@ func meant(v any, amounts bool) any {
 	return v
 }
 
+// huge is an amount that would have thousands of digits, or more than there is memory for.
+var huge = regexp.MustCompile(`[eE][+-]?0*[1-9][0-9]{3,}$|^.{1000}`)
+
 // amount is an amount in its one form; anything else as it is.
 func amount(v any) any {
 	text := fmt.Sprint(v)
 	if _, list := v.([]any); list {
 		return meant(v, false)
+	}
+	if huge.MatchString(text) {
+		return v
 	}
 	q, err := resource.ParseQuantity(text)
 	if err != nil {

@@ -1,6 +1,9 @@
 package mutate_test
 
 import (
+	"runtime"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -47,6 +50,19 @@ func TestContentThatMeansTheSame(t *testing.T) {
 		"text and a number":         {"spec: {a: '1'}", "spec: {a: 1}"},
 	} {
 		assert.NotEqual(t, meaningOf(t, kind+c.one), meaningOf(t, kind+c.other), name)
+	}
+}
+
+// An amount can be so written that its digits fill the memory, and a custom kind takes any.
+func TestAnAmountWithAHugeExponentIsNotWrittenOut(t *testing.T) {
+	for _, amount := range []string{"1e3000000", "1e-3000000", "1.5E3000000", "1e" + strings.Repeat("0", 100) + "3000000"} {
+		content := "kind: App\nspec: {limits: {cpu: " + strconv.Quote(amount) + "}}"
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		got := meaningOf(t, content)
+		runtime.ReadMemStats(&after)
+		assert.Len(t, got, 32)
+		assert.Less(t, (after.TotalAlloc-before.TotalAlloc)>>10, uint64(1024), "KiB, of %s", amount)
 	}
 }
 

@@ -118,6 +118,11 @@ func (w *world) clear() {
 	defer cancel()
 	out, err := w.shell.Run(ctx, "until kubectl delete providers,providerrevisions,configurations,configurationrevisions,functions,functionrevisions --all; do sleep 0.2; done && kubectl delete configmap janus-packages -n "+crossplane.Namespace+" --ignore-not-found && "+
 		"until [ -z \"$(kubectl get providerrevisions,configurationrevisions,functionrevisions -o name; kubectl get crd -o name | grep acme.io)\" ]; do sleep 0.2; done")
+	if err != nil {
+		left, _ := w.shell.Run(context.Background(), "kubectl get providers,providerrevisions,configurations,configurationrevisions,functions,functionrevisions -o yaml; "+
+			"kubectl get $(kubectl get crd -o name | grep acme.io) -o yaml")
+		out += "left:\n" + left
+	}
 	require.NoError(w.t, err, out)
 }
 

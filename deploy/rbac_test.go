@@ -168,9 +168,14 @@ func TestUserRoles(t *testing.T) {
 // allowed asks the API server's authorizer.
 func allowed(t *testing.T, client kubernetes.Interface, who authorizationv1.SubjectAccessReviewSpec, g grant, namespace string) bool {
 	t.Helper()
+	return allowedOn(t, client, who, g, namespace, "anything")
+}
+
+func allowedOn(t *testing.T, client kubernetes.Interface, who authorizationv1.SubjectAccessReviewSpec, g grant, namespace, name string) bool {
+	t.Helper()
 	review := &authorizationv1.SubjectAccessReview{Spec: who}
 	review.Spec.ResourceAttributes = &authorizationv1.ResourceAttributes{
-		Group: g.group, Resource: g.resource, Subresource: g.subresource, Verb: g.verb, Namespace: namespace, Name: "anything",
+		Group: g.group, Resource: g.resource, Subresource: g.subresource, Verb: g.verb, Namespace: namespace, Name: name,
 	}
 	answer, err := client.AuthorizationV1().SubjectAccessReviews().Create(context.WithoutCancel(t.Context()), review, metav1.CreateOptions{})
 	require.NoError(t, err)
@@ -188,7 +193,7 @@ func bind(t *testing.T, in installation, namespace, role, user string) {
 	require.NoError(t, err)
 }
 
-// permit gives a user one verb on what is named deployer.
+// permit gives a user one verb on what is named deployer, and returns once that counts.
 func permit(t *testing.T, in installation, namespace, user string, g grant) {
 	t.Helper()
 	role, err := in.client.RbacV1().Roles(namespace).Create(t.Context(), &rbacv1.Role{
@@ -204,6 +209,9 @@ func permit(t *testing.T, in installation, namespace, user string, g grant) {
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
 	}, metav1.CreateOptions{})
 	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		return allowedOn(t, in.client, authorizationv1.SubjectAccessReviewSpec{User: user}, g, namespace, "deployer")
+	}, settle, poll, "%s may %v", user, g)
 }
 
 // packageRights is what janusd may do for PackageTransactions beside what it may do anyway.

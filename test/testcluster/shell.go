@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 
 	"k8s.io/client-go/tools/clientcmd"
 )
@@ -53,7 +54,8 @@ func (s *Shell) Provide(name, path string) error {
 	return nil
 }
 
-// Run returns what a command prints, on standard output and on standard error.
+// Run returns what a command prints, on standard output and on standard error. When the time is over,
+// what the command has started is ended with it.
 func (s *Shell) Run(ctx context.Context, command string) (string, error) {
 	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", command)
 	cmd.Dir = s.dir
@@ -64,6 +66,8 @@ func (s *Shell) Run(ctx context.Context, command string) (string, error) {
 		"KUBECONFIG=" + filepath.Join(s.home, "kubeconfig"),
 		"KUBECACHEDIR=" + filepath.Join(s.home, "cache"),
 	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		err = fmt.Errorf("%s: %w", command, err)

@@ -110,17 +110,17 @@ func newWorldWithoutJanus(t *testing.T) *world {
 	return w
 }
 
-// clear deletes all packages without a plan, and waits until nothing of
-// them is left. kubectl fails if the garbage collector has deleted one meanwhile.
+// clear deletes all packages without a plan, until nothing of them is left: Crossplane installs what
+// another package needs once more, as long as that one is in its Lock.
 func (w *world) clear() {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), crossplane.Wait)
+	const all, definitions = "providers,providerrevisions,configurations,configurationrevisions,functions,functionrevisions", "$(kubectl get crd -o name | grep acme.io)"
+	ctx, cancel := context.WithTimeout(context.Background(), 3*crossplane.Wait)
 	defer cancel()
-	out, err := w.shell.Run(ctx, "until kubectl delete providers,providerrevisions,configurations,configurationrevisions,functions,functionrevisions --all; do sleep 0.2; done && kubectl delete configmap janus-packages -n "+crossplane.Namespace+" --ignore-not-found && "+
-		"until [ -z \"$(kubectl get providerrevisions,configurationrevisions,functionrevisions -o name; kubectl get crd -o name | grep acme.io)\" ]; do sleep 0.2; done")
+	out, err := w.shell.Run(ctx, `until [ -z "$(kubectl get `+all+` -o name)`+definitions+`" ]; do kubectl delete `+all+` --all --wait=false || true; sleep 1; done; `+
+		"kubectl delete configmap janus-packages -n "+crossplane.Namespace+" --ignore-not-found")
 	if err != nil {
-		left, _ := w.shell.Run(context.Background(), "kubectl get providers,providerrevisions,configurations,configurationrevisions,functions,functionrevisions -o yaml; "+
-			"kubectl get $(kubectl get crd -o name | grep acme.io) -o yaml")
+		left, _ := w.shell.Run(context.Background(), "kubectl get "+all+" -o yaml; kubectl get "+definitions+" -o yaml")
 		out += "left:\n" + left
 	}
 	require.NoError(w.t, err, out)

@@ -29,10 +29,11 @@ func TestATransactionGoesWhenItsTimeAfterItsEndIsOver(t *testing.T) {
 		txn := e.Run(name, "ttlSecondsAfterFinished: 2"+changes)
 		e.Until(name+" is gone", func() bool { return e.Object("backup.janus.io/v1alpha1 Transaction/"+name) == nil })
 		assert.GreaterOrEqual(t, time.Since(txn.Status.CompletionTime.Time), 2*time.Second)
-		e.NothingLeft(name)
 		if images := txn.Status.RollbackRef; images != nil {
+			// The garbage collector comes after it.
 			e.Until("its before-images are gone", func() bool { return e.Object("ConfigMap/"+images.Name) == nil })
 		}
+		e.NothingLeft(name)
 	}
 }
 

@@ -81,7 +81,8 @@ func (w *unwinding) below(i int) []int {
 func (w *unwinding) leave(i int) {
 	item := &w.items[i]
 	key := item.Target.Identity()
-	if j, ok := w.above[key]; ok {
+	// What has changed nothing, such as an Await of that object, has nothing that could stay.
+	if j, ok := w.above[key]; ok && item.Changes() {
 		w.stay[i] = blocker{j, true}
 	}
 	by, stays := w.stay[i]

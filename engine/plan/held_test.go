@@ -63,6 +63,12 @@ func TestWhatStaysInEffectForTheSakeOfAnother(t *testing.T) {
 			map[string][]string{"b1": {"a"}}, []api.Item{item("a", committed), item("b1", committed), unresolvedItem("b2", errclass.AccessDenied)},
 			map[string]string{"b1": "b2", "a": "b1"},
 		},
+		"an Await of the object that may heal": {
+			map[string][]string{"b1": {"a"}}, []api.Item{item("a", committed), {Name: "b1", Type: api.Await, State: rolledBack}, unresolvedItem("b2", errclass.RollbackNotReady)}, nil,
+		},
+		"a refused change of the object that may heal": {
+			map[string][]string{"b1": {"a"}}, []api.Item{item("a", committed), item("b1", api.ItemRejected), unresolvedItem("b2", errclass.AccessDenied)}, nil,
+		},
 	} {
 		t.Run(title, func(t *testing.T) {
 			txn := rollingBack(t, c.on, c.items...)

@@ -20,21 +20,27 @@ func withFinalizers(t *testing.T, content, manager string) *unstructured.Unstruc
 		items[n] = fmt.Sprintf("a.b/%05d", n)
 		owned[fmt.Sprintf("v:%q", items[n])] = map[string]any{}
 	}
-	raw, err := json.Marshal(map[string]any{"f:metadata": map[string]any{"f:finalizers": owned}})
-	if err != nil {
-		t.Fatal(err)
-	}
 	obj := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"a": content},
 		"metadata": map[string]any{"name": "a", "finalizers": items},
 	}}
+	return written(t, obj, manager, map[string]any{"f:metadata": map[string]any{"f:finalizers": owned}})
+}
+
+// written is an object of which a manager owns fields.
+func written(t *testing.T, obj *unstructured.Unstructured, manager string, fields map[string]any) *unstructured.Unstructured {
+	t.Helper()
+	raw, err := json.Marshal(fields)
+	if err != nil {
+		t.Fatal(err)
+	}
 	obj.SetManagedFields([]metav1.ManagedFieldsEntry{{
 		Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1", FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: raw},
 	}})
 	return obj
 }
 
-// It took minutes of the processor, in which the Transactions of others waited.
+// It took minutes of CPU time, in which the Transactions of others waited.
 func TestAnObjectWithVeryManyListItemsIsRestoredInSeconds(t *testing.T) {
 	t.Parallel()
 	started := time.Now()
@@ -97,18 +103,11 @@ func withManyKeys(t *testing.T, content, manager string) *unstructured.Unstructu
 		data[fmt.Sprintf("k%05d", n)] = content
 		owned[fmt.Sprintf("f:k%05d", n)] = map[string]any{}
 	}
-	raw, err := json.Marshal(map[string]any{"f:data": owned})
-	if err != nil {
-		t.Fatal(err)
-	}
 	obj := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": data, "metadata": map[string]any{"name": "a"}}}
-	obj.SetManagedFields([]metav1.ManagedFieldsEntry{{
-		Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1", FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: raw},
-	}})
-	return obj
+	return written(t, obj, manager, map[string]any{"f:data": owned})
 }
 
-// It took minutes of the processor, too.
+// It took minutes of CPU time, too.
 func TestVeryManyConflictsAreNamedInSeconds(t *testing.T) {
 	t.Parallel()
 	started := time.Now()

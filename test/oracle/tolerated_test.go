@@ -92,7 +92,7 @@ func TestADeleteThatFoundNothingIsMade(t *testing.T) {
 	expect(t, after(nothing), Order, "made shop/configmaps/a@115 while item 3, which it depends on, was Committing")
 	assert.Empty(t, lines(after(func(w *world) {
 		w.foreignDelete(mapC)
-		w.foreign(mapC, "somebody", func(o tree) { o["data"] = tree{"left": "theirs"} })
+		w.foreign(mapC, "somebody", func(o tree) { o["data"] = tree{"color": "green"} })
 	})))
 }
 

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	api "janus.io/janus/api/v1alpha1"
 )
 
@@ -79,6 +81,21 @@ func TestLostWritesAreFound(t *testing.T) {
 func forced(w *world) *world {
 	w.evidence.Runs[0].Spec.ConflictPolicy = api.ConflictForce
 	return w
+}
+
+// Whether the values may be restored again is for the values to say.
+func TestOwnersFollowValuesThatAreRestoredAgain(t *testing.T) {
+	told := rollBack(hooks{"owners0": func(w *world) {
+		w.foreign(mapA, "somebody", func(o tree) { o["data"].(tree)["color"] = "blue" })
+		w.owners(0)
+		w.undo(0)
+	}})
+	var found []string
+	for _, b := range told.breaches() {
+		found = append(found, b.Guarantee)
+	}
+	assert.NotContains(t, found, ExactlyOnce)
+	assert.Contains(t, found, NoLostWrite)
 }
 
 func TestRepetitionsAreFound(t *testing.T) {

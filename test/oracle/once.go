@@ -1,6 +1,10 @@
 package oracle
 
-import api "janus.io/janus/api/v1alpha1"
+import (
+	"slices"
+
+	api "janus.io/janus/api/v1alpha1"
+)
 
 // effect is what a write has changed.
 type effect string
@@ -99,6 +103,9 @@ func (c *trial) mayRepeat(r *run, earlier, later *write, is effect) bool {
 	if is == madeOwners && len(list(earlier.made.Object.Object, "metadata", "managedFields")) == 0 {
 		return true // the server has dropped a list with a version that it serves no more
 	}
+	if is == madeOwners && c.valuesBetween(r, earlier, later) {
+		return true
+	}
 	for _, s := range r.states {
 		if s.Revision > earlier.made.Revision && s.Revision < later.made.Revision && later.item < len(s.items) && s.items[later.item].in(api.ItemUnresolved) {
 			return true
@@ -106,6 +113,15 @@ func (c *trial) mayRepeat(r *run, earlier, later *write, is effect) bool {
 	}
 	// What was re-created without its owner gets the reference when that is back.
 	return r.Spec.Changes[later.item].Type == api.Delete && (is == madeValues || is == madeOwners) && c.waitedForOwner(r, later.item)
+}
+
+// valuesBetween reports whether an item's values were restored between two writes of its owners:
+// they follow the values, which are judged by themselves.
+func (c *trial) valuesBetween(r *run, earlier, later *write) bool {
+	return slices.ContainsFunc(r.writes, func(w *write) bool {
+		return w.made != nil && w.ref == later.ref && w.item == later.item && w.role == later.role && c.effectOf(w) == madeValues &&
+			w.made.Revision > earlier.made.Revision && w.made.Revision < later.made.Revision
+	})
 }
 
 // waitedForOwner reports whether the target of an item was owned by that of another

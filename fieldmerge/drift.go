@@ -65,6 +65,12 @@ func (c FieldConflict) Same(obj *unstructured.Unstructured) bool {
 	return there && reflect.DeepEqual(v, c.Now)
 }
 
+// SameBefore reports whether an object has the field as it was before, or has none if there was none.
+func (c FieldConflict) SameBefore(obj *unstructured.Unstructured) bool {
+	v, there := valueAt(obj.Object, c.path)
+	return there == (c.Before != nil) && (!there || reflect.DeepEqual(v, c.Before))
+}
+
 // SetBy reports whether content, as a Patch has it, sets the field or something
 // above or below it.
 func (c FieldConflict) SetBy(content map[string]any) bool {

@@ -41,60 +41,63 @@ type write struct {
 	op string
 	// applies is set for a Patch: nothing but the fields of the content is written.
 	applies bool
+	// follows is set where the content was derived from the target: it goes along with what
+	// others write into fields that it does not change.
+	follows bool
 }
 
-// refresh looks at a target that a write did not meet as expected. It gives the
-// live object to try again with, when nothing but the status has changed.
-func (w write) refresh(ctx context.Context) (Version, error) {
+// refresh looks at a target that a write did not meet as expected. It gives what to try
+// again with, and the version that it is to meet, when nothing but the status has changed.
+func (w write) refresh(ctx context.Context) (Change, Version, error) {
 	live, err := Read(ctx, w.Change)
 	if err != nil {
-		return Version{}, err
+		return w.Change, Version{}, err
 	}
 	if !sameObject(live, w.before.UID) {
-		return Version{}, w.gone(live, w.op)
+		return w.Change, Version{}, w.gone(live, w.op)
 	}
 	if live.GetDeletionTimestamp() != nil {
-		return Version{}, w.deleted(w.op, live)
+		return w.Change, Version{}, w.deleted(w.op, live)
 	}
 	image, err := w.before.Image(ctx)
 	if err != nil {
-		return Version{}, err
+		return w.Change, Version{}, err
 	}
 	if image == nil {
-		return Version{}, w.fail(errclass.Terminal, errclass.BeforeImageLost, w.op, "the record lacks what the target was when it was prepared")
+		return w.Change, Version{}, w.fail(errclass.Terminal, errclass.BeforeImageLost, w.op, "the record lacks what the target was when it was prepared")
 	}
+	if w.follows {
+		following, err := w.follow(ctx, image, live)
+		return following, VersionOf(live), err
+	}
+	return w.Change, VersionOf(live), w.undisturbed(ctx, image, live)
+}
+
+// undisturbed checks whether a target is as it was prepared, status aside.
+func (w write) undisturbed(ctx context.Context, image, live *unstructured.Unstructured) error {
 	images, err := w.images(ctx, image, nil, live)
 	if err != nil {
-		return Version{}, err
+		return err
 	}
 	if fields := w.disturbing(images.Drift()); len(fields) > 0 {
-		return Version{}, w.drifted(w.op, fields)
+		return w.drifted(w.op, fields)
 	}
 	if w.applies && w.Names.owns(live) && !w.Names.owns(image) {
 		// An apply takes away what its manager owns and does not set any more.
-		return Version{}, w.fail(errclass.Conflict, errclass.Drifted, w.op, "another client has made %s, the field manager of this item, own fields since it was prepared", w.Names.Manager).
+		return w.fail(errclass.Conflict, errclass.Drifted, w.op, "another client has made %s, the field manager of this item, own fields since it was prepared", w.Names.Manager).
 			WithHint("create the Transaction again: its items have other managers")
 	}
-	if err := w.reowned(images); err != nil {
-		return Version{}, err
-	}
-	return VersionOf(live), nil
+	return w.reowned(images, w.unwritten)
 }
 
 // reowned is the conflict of a target of which another client has come to own fields
 // that the change writes, with the values that they had.
-func (w write) reowned(images fieldmerge.Images) error {
+func (w write) reowned(images fieldmerge.Images, unwritten func(fieldmerge.FieldConflict) bool) error {
 	found, err := images.Reowned()
 	if err != nil {
 		return w.unreadableOwners(err)
 	}
-	switch {
-	case w.applies:
-		found = slices.DeleteFunc(found, func(f fieldmerge.FieldConflict) bool { return !f.SetBy(w.Content) })
-	case w.before.Idle:
-		found = slices.DeleteFunc(found, fieldmerge.FieldConflict.ByControllers)
-	}
-	if len(found) == 0 {
+	if found = slices.DeleteFunc(found, unwritten); len(found) == 0 {
 		return nil
 	}
 	fields := w.fields(found)
@@ -102,6 +105,14 @@ func (w write) reowned(images fieldmerge.Images) error {
 		WithHint("create the Transaction again to work from it")
 	drift.Fields = fields
 	return drift
+}
+
+// unwritten reports whether a Patch does not write a field, or an Update that changes nothing.
+func (w write) unwritten(f fieldmerge.FieldConflict) bool {
+	if w.applies {
+		return !f.SetBy(w.Content)
+	}
+	return w.before.Idle && f.ByControllers()
 }
 
 // disturbing leaves out what the control plane has written and a Patch does not
@@ -136,38 +147,38 @@ func (c Change) gone(live *unstructured.Unstructured, op string) error {
 // send sends the write until it meets the object as it was prepared, and returns what the
 // API server has answered. A target that did not exist then has no version to meet:
 // without one an update or an apply would create or overwrite whatever is there.
-func (w write) send(ctx context.Context, request func(meets Version) (*unstructured.Unstructured, error)) (*unstructured.Unstructured, error) {
+func (w write) send(ctx context.Context, request func(c Change, meets Version) (*unstructured.Unstructured, error)) (*unstructured.Unstructured, error) {
 	if w.before.UID == "" || w.before.ResourceVersion == "" {
 		return nil, w.fail(errclass.Terminal, errclass.NotFound, w.op, "it did not exist when it was prepared").WithHint("make it with a Create")
 	}
-	meets := w.before.Version
+	sent, meets := w.Change, w.before.Version
 	for n := range attempts {
 		// The version that was read after a refusal may be that of an object that was
 		// changed and restored meanwhile. That is asked after it was read.
 		if err := w.Fences.confirm(ctx, n > 0); err != nil {
 			return nil, err
 		}
-		after, err := request(meets)
+		after, err := request(sent, meets)
 		if err == nil {
 			return after, nil
 		}
 		if !stale(err) {
 			return nil, w.wrap(err, w.op)
 		}
-		now, lookErr := w.refresh(ctx)
+		next, now, lookErr := w.refresh(ctx)
 		if lookErr != nil {
 			return nil, lookErr
 		}
 		if now == meets {
 			return nil, w.wrap(err, w.op)
 		}
-		meets = now
+		sent, meets = next, now
 	}
 	return nil, w.fail(errclass.Retryable, errclass.StaleVersion, w.op, "its status changes faster than it can be written")
 }
 
 // do makes the change, unless there is nothing to write.
-func (w write) do(ctx context.Context, request func(meets Version) (*unstructured.Unstructured, error)) (Done, error) {
+func (w write) do(ctx context.Context, request func(c Change, meets Version) (*unstructured.Unstructured, error)) (Done, error) {
 	if idle, err := w.idle(ctx); idle || err != nil {
 		return Done{Unchanged: idle}, err
 	}

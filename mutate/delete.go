@@ -35,7 +35,7 @@ func (deleteStrategy) Try(ctx context.Context, c Change, before Baseline) (*unst
 	if before.Absent() {
 		return nil, nil
 	}
-	_, err := write{Change: c, before: before, op: "dry-run the deletion of"}.send(ctx, func(meets Version) (*unstructured.Unstructured, error) {
+	_, err := write{Change: c, before: before, op: "dry-run the deletion of"}.send(ctx, func(c Change, meets Version) (*unstructured.Unstructured, error) {
 		return nil, c.remove(ctx, meets, c.Options.propagation(), true)
 	})
 	if err != nil {
@@ -79,7 +79,7 @@ func (c Change) delete(ctx context.Context, before Baseline) error {
 			return err
 		}
 	}
-	_, err = write{Change: c, before: before, op: "delete"}.send(ctx, func(meets Version) (*unstructured.Unstructured, error) {
+	_, err = write{Change: c, before: before, op: "delete"}.send(ctx, func(c Change, meets Version) (*unstructured.Unstructured, error) {
 		return nil, c.remove(ctx, meets, c.Options.propagation(), false)
 	})
 	if errclass.Is(err, errclass.Drifted) {

@@ -157,7 +157,7 @@ func newEnv(t *testing.T) *env {
 	e.dynamic, err = dynamic.NewForConfig(config)
 	require.NoError(t, err)
 	discovery := memory.NewMemCacheClient(client.Kube.Discovery())
-	e.types = openapi.New(client.Kube.Discovery().OpenAPIV3(), clock.RealClock{}, zaptest.NewLogger(t))
+	e.types = openapi.New(client.Kube.Discovery().OpenAPIV3(), clock.RealClock{}, zaptest.NewLogger(t), openapi.Patience)
 	e.resolver = target.NewResolver(restmapper.NewDeferredDiscoveryRESTMapper(discovery), discovery)
 	return e
 }
@@ -179,12 +179,17 @@ func (e *env) widgets() {
 		require.NoError(e.t, err)
 		require.NoError(e.t, e.ApplyYAML(e.t.Context(), "", string(crd)))
 	})
-	e.within("widgets are served", func() bool {
-		client, err := e.For(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}, e.namespace)
+	widget := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}
+	e.within("widgets are served, and their schema is published", func() bool {
+		client, err := e.For(widget, e.namespace)
 		if err != nil {
 			return false
 		}
 		_, err = client.List(e.t.Context(), metav1.ListOptions{Limit: 1})
+		if err != nil {
+			return false
+		}
+		_, err = e.types.Of(e.t.Context(), widget)
 		return err == nil
 	})
 }

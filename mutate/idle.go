@@ -25,7 +25,7 @@ func (w write) idle(ctx context.Context) (bool, error) {
 		return true, nil
 	}
 	w.op = "look at"
-	_, err = w.refresh(ctx)
+	_, _, err = w.refresh(ctx)
 	return err == nil, nil // The write finds out what else has changed, and says so.
 }
 

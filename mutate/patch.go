@@ -26,13 +26,13 @@ func (patchStrategy) Admit(_ context.Context, c Change, before *unstructured.Uns
 }
 
 func (patchStrategy) Try(ctx context.Context, c Change, before Baseline) (*unstructured.Unstructured, error) {
-	return write{Change: c, before: before, op: "dry-run the patch of", applies: true}.send(ctx, func(meets Version) (*unstructured.Unstructured, error) {
+	return write{Change: c, before: before, op: "dry-run the patch of", applies: true}.send(ctx, func(c Change, meets Version) (*unstructured.Unstructured, error) {
 		return c.apply(ctx, meets, true)
 	})
 }
 
 func (patchStrategy) Do(ctx context.Context, c Change, before Baseline) (Done, error) {
-	return write{Change: c, before: before, op: "patch", applies: true}.do(ctx, func(meets Version) (*unstructured.Unstructured, error) {
+	return write{Change: c, before: before, op: "patch", applies: true}.do(ctx, func(c Change, meets Version) (*unstructured.Unstructured, error) {
 		return c.apply(ctx, meets, false)
 	})
 }

@@ -17,7 +17,7 @@ func (updateStrategy) Admit(_ context.Context, c Change, before *unstructured.Un
 }
 
 func (updateStrategy) Try(ctx context.Context, c Change, before Baseline) (*unstructured.Unstructured, error) {
-	return write{Change: c, before: before, op: "dry-run the update of"}.send(ctx, func(meets Version) (*unstructured.Unstructured, error) {
+	return write{Change: c, before: before, op: "dry-run the update of"}.send(ctx, func(c Change, meets Version) (*unstructured.Unstructured, error) {
 		return c.put(ctx, meets, true)
 	})
 }
@@ -26,7 +26,7 @@ func (updateStrategy) Do(ctx context.Context, c Change, before Baseline) (Done, 
 	if err := c.admitUndoNow(ctx, before); err != nil {
 		return Done{}, err
 	}
-	return write{Change: c, before: before, op: "update"}.do(ctx, func(meets Version) (*unstructured.Unstructured, error) {
+	return write{Change: c, before: before, op: "update", follows: c.Options.Inverts}.do(ctx, func(c Change, meets Version) (*unstructured.Unstructured, error) {
 		return c.put(ctx, meets, false)
 	})
 }

@@ -163,7 +163,7 @@ func assemble(c *clients, o options, sensitive []schema.GroupKind, observers obs
 		Locks: lockmgr.New(c.leases(o), lockmgr.Options{
 			Namespace: o.namespace, Observe: observers.metrics.LockOperation,
 		}),
-		Types:       openapi.New(c.own.Discovery().OpenAPIV3(), clock.RealClock{}, log.Named("openapi")),
+		Types:       openapi.New(c.own.Discovery().OpenAPIV3(), clock.RealClock{}, log.Named("openapi"), openapi.Patience),
 		ImagesLimit: int64(o.imagesLimit),
 	})
 	if o.enforce {

@@ -36,7 +36,7 @@ func (s *session) nothingToChange(ctx context.Context, d draft) bool {
 	if err != nil {
 		return false
 	}
-	types := openapi.New(client.Discovery().OpenAPIV3(), clock.RealClock{}, zap.NewNop())
+	types := openapi.New(client.Discovery().OpenAPIV3(), clock.RealClock{}, zap.NewNop(), 0)
 	for _, c := range t.Spec.Changes {
 		live := d.found[c.Target.Identity()]
 		same := false

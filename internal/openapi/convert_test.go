@@ -193,7 +193,7 @@ func BenchmarkColdParse(b *testing.B) {
 func BenchmarkColdOf(b *testing.B) {
 	f := onCluster(b)
 	for b.Loop() {
-		_, err := New(f.client, f.Types.clock, f.log).Of(b.Context(), deployment)
+		_, err := New(f.client, f.Types.clock, f.log, 0).Of(b.Context(), deployment)
 		require.NoError(b, err)
 	}
 }

@@ -151,7 +151,7 @@ func (d *document) of(gvk runtimeschema.GroupVersionKind) (typed.ParseableType, 
 		return typed.ParseableType{}, fmt.Errorf("%w: no definition in %s is of this kind", errNoSchema, gvk.GroupVersion())
 	}
 	if k.err != nil {
-		return typed.ParseableType{}, fmt.Errorf("%w: %w", errNoSchema, k.err)
+		return typed.ParseableType{}, fmt.Errorf("%w: %w", errUnusable, k.err)
 	}
 	return typed.ParseableType{Schema: d.schema, TypeRef: schema.TypeRef{NamedType: &k.definition}}, nil
 }

@@ -100,7 +100,7 @@ func newFixture(t testing.TB, config *rest.Config) *fixture {
 	require.NoError(t, err)
 	core, logs := observer.New(zap.DebugLevel)
 	f.logs = logs
-	f.Types = New(client.OpenAPIV3(), f.clock, zap.New(core))
+	f.Types = New(client.OpenAPIV3(), f.clock, zap.New(core), 0)
 	return f
 }
 

@@ -2,6 +2,9 @@ package openapi
 
 import (
 	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
 	"testing"
 	"time"
 
@@ -11,8 +14,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/structured-merge-diff/v4/typed"
 
+	"janus.io/janus/internal/errclass"
 	"janus.io/janus/test/testcluster"
 )
 
@@ -201,6 +206,60 @@ func TestAKindWithoutASchemaIsDeducedAndThatIsSaidOnce(t *testing.T) {
 		assert.Equal(t, gvk.String(), said[0].ContextMap()["kind"])
 		assert.Contains(t, said[0].ContextMap()["reason"], gvk.GroupVersion().String())
 	}
+}
+
+// A kind is served before its schema is published: so its lists would be compared as wholes.
+func TestASchemaThatIsNotPublishedYetIsWaitedFor(t *testing.T) {
+	const empty = `{"components": {"schemas": {}}}`
+	for name, published := range map[string]map[string]string{
+		"no document":          {"/openapi/v3": `{"paths": {}}`},
+		"one without the kind": {"/openapi/v3": fmt.Sprintf(xIndex, "A"), "/openapi/v3/apis/x.io/v1A": empty},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, &rest.Config{Host: "http://nowhere.invalid", QPS: -1})
+			f.patience = Patience
+			site := maps.Clone(published)
+			f.wire.answer(pages(site, status(http.StatusOK, "")))
+			for range 3 {
+				_, err := f.Of(t.Context(), xKind)
+				require.ErrorContains(t, err, "read the schema of x.io/v1, Kind=X: waiting until the API server publishes it")
+				assert.Equal(t, errclass.Retryable, errclass.ClassOf(err))
+				f.pass(time.Millisecond)
+			}
+			assert.Equal(t, 3, f.wire.index, "it is looked for each time")
+
+			site["/openapi/v3"], site["/openapi/v3/apis/x.io/v1B"] = fmt.Sprintf(xIndex, "B"), xDocument("string")
+			assert.Equal(t, "string", describe(at(t, f.must(t, xKind), "f")))
+			assert.Empty(t, f.logs.All())
+		})
+	}
+}
+
+func TestASchemaIsNotWaitedForWithoutEnd(t *testing.T) {
+	f := newFixture(t, &rest.Config{Host: "http://nowhere.invalid", QPS: -1})
+	f.patience = Patience
+	f.wire.answer(pages(map[string]string{"/openapi/v3": `{"paths": {}}`}, status(http.StatusOK, "")))
+	_, err := f.Of(t.Context(), xKind)
+	require.Error(t, err)
+	f.pass(Patience - 1)
+	_, err = f.Of(t.Context(), xKind)
+	require.Error(t, err)
+	f.pass(1)
+	assert.Equal(t, typed.DeducedParseableType, f.must(t, xKind))
+	assert.Equal(t, typed.DeducedParseableType, f.must(t, xKind))
+	assert.Len(t, f.logs.All(), 1)
+}
+
+// What is published and cannot be used does not come by waiting.
+func TestASchemaOfNoUseIsNotWaitedFor(t *testing.T) {
+	f := newFixture(t, &rest.Config{Host: "http://nowhere.invalid", QPS: -1})
+	f.patience = Patience
+	const missing = `{"components": {"schemas": {"io.x.v1.X": {"type": "object", "properties": {"f": {"$ref": "#/components/schemas/gone"}},
+		"x-kubernetes-group-version-kind": [{"group": "x.io", "version": "v1", "kind": "X"}]}}}}`
+	f.wire.answer(pages(map[string]string{"/openapi/v3": fmt.Sprintf(xIndex, "A"), "/openapi/v3/apis/x.io/v1A": missing}, status(http.StatusOK, "")))
+	assert.Equal(t, typed.DeducedParseableType, f.must(t, xKind))
+	require.Len(t, f.logs.All(), 1)
+	assert.Contains(t, f.logs.All()[0].ContextMap()["reason"], "definition gone is missing")
 }
 
 // The API server stores what it would refuse to apply.

@@ -91,7 +91,7 @@ func ports(t testing.TB, config *rest.Config) (engine.Ports, dynamic.Interface, 
 		Store:     snapshot.NewStore(kube, nil),
 		Revisions: revision.NewStore(kube),
 		Locks:     lockmgr.New(kube.CoordinationV1(), lockmgr.Options{Namespace: system}),
-		Types:     openapi.New(kube.Discovery().OpenAPIV3(), clock.RealClock{}, zap.NewNop()),
+		Types:     openapi.New(kube.Discovery().OpenAPIV3(), clock.RealClock{}, zap.NewNop(), openapi.Patience),
 	}), own, kube
 }
 

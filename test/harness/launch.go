@@ -52,7 +52,7 @@ func NewSchemas(kube kubernetes.Interface) *Schemas {
 	discovery := kube.Discovery()
 	return &Schemas{
 		resolver: target.NewResolver(restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discovery)), discovery),
-		types:    openapi.New(discovery.OpenAPIV3(), clock.RealClock{}, zap.NewNop()),
+		types:    openapi.New(discovery.OpenAPIV3(), clock.RealClock{}, zap.NewNop(), openapi.Patience),
 	}
 }
 

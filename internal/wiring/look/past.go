@@ -26,7 +26,7 @@ type Images struct {
 
 // NewImages reads by client, the schemas of kinds too.
 func NewImages(client kubernetes.Interface) Images {
-	return Images{client, openapi.New(client.Discovery().OpenAPIV3(), clock.RealClock{}, zap.NewNop())}
+	return Images{client, openapi.New(client.Discovery().OpenAPIV3(), clock.RealClock{}, zap.NewNop(), 0)}
 }
 
 // Past tells what a Transaction has changed.

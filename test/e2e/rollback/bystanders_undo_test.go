@@ -164,7 +164,13 @@ func TestAnUndoBindsAVolumeBeforeItIsNotRetained(t *testing.T) {
 	e.ClusterWide()
 	name := e.Namespace
 	file := boundVolume(t, e)
-	e.Start()
+	// What was prepared before the control plane has bound the volume is made after that.
+	e.Start(harness.Acting(harness.Around{Do: func(txn string, item int) {
+		if txn == "undo" && item == 1 {
+			e.Until("the volume is bound", func() bool { return e.Value("PersistentVolume/"+name, "status", "phase") == "Bound" })
+			e.Merge("person", "PersistentVolume/"+name, `{"metadata":{"labels":{"seen":"yes"}}}`)
+		}
+	}}))
 	committed(t, e, "retain", `
 {type: Patch, target: {apiVersion: v1, kind: PersistentVolume, name: `+name+`}, content: {spec: {persistentVolumeReclaimPolicy: Retain}}},
 {type: Delete, target: {apiVersion: v1, kind: PersistentVolumeClaim, name: data}, acceptLoss: true}`)
@@ -172,6 +178,7 @@ func TestAnUndoBindsAVolumeBeforeItIsNotRetained(t *testing.T) {
 	txn := e.Run("undo", "{undoOf: {name: retain}}")
 	assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
 	assert.Equal(t, "Delete", e.Value("PersistentVolume/"+name, "spec", "persistentVolumeReclaimPolicy"))
+	assert.Equal(t, "yes", e.Value("PersistentVolume/"+name, "metadata", "labels", "seen"))
 	e.Until("the claim is bound", func() bool { return e.Value("PersistentVolumeClaim/data", "status", "phase") == "Bound" })
 	assert.FileExists(t, file)
 }

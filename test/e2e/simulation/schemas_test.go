@@ -40,7 +40,7 @@ var schemas = sync.OnceValue(func() known {
 	discovery := kube.Discovery()
 	k := known{
 		resolver: target.NewResolver(restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discovery)), discovery),
-		types:    openapi.New(discovery.OpenAPIV3(), clocktesting.NewFakePassiveClock(time.Unix(0, 0)), zap.NewNop()),
+		types:    openapi.New(discovery.OpenAPIV3(), clocktesting.NewFakePassiveClock(time.Unix(0, 0)), zap.NewNop(), 0),
 	}
 	if k.served, err = harness.Kinds(discovery); err != nil {
 		panic(err)

@@ -9,6 +9,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
+	"janus.io/janus/internal/outcome"
 	"janus.io/janus/mutate"
 )
 
@@ -39,7 +40,9 @@ func TestAnUndoGoesAlongWithWhatIsWrittenSinceItWasPrepared(t *testing.T) {
 	e.merge("kube-controller-manager", obj, `{"spec":{"replicas":7}}`, "scale")
 	e.merge("somebody", obj, `{"metadata":{"annotations":{"note":"x"}}}`)
 	e.apply("injector", webPatch("{name: beside, image: 'example.com/beside:1'}"))
+	undo.finds(outcome.NotApplied)
 	undo.done()
+	undo.finds(outcome.Applied)
 	now := undo.now()
 	names, all := containers(t, now)
 	assert.Equal(t, []string{"web", "beside"}, names)

@@ -110,6 +110,10 @@ func (c *trial) judgeDeleted(r *run, i int, from, to *state) {
 // of the Transaction says was not stored.
 func (c *trial) hasContent(r *run, i int, v *version, by *state) bool {
 	asked := stored(signed(r, i, askedFor(r.contents[i], v.Ref)), &by.items[i])
+	return c.hasAll(r, i, v, asked) || c.hasStep(r, i, v, asked, by)
+}
+
+func (c *trial) hasAll(r *run, i int, v *version, asked map[string]any) bool {
 	if !holds(map[string]any(v.Object.Object), asked) {
 		return false
 	}

@@ -1,6 +1,11 @@
 package oracle
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"slices"
+
+	api "janus.io/janus/api/v1alpha1"
+)
 
 // enterDerived finds the contents of the changes of an undo, and of releases: they are kept with the
 // before-images, and nowhere else.
@@ -34,4 +39,31 @@ func (c *trial) derivedContent(r *run, s *state, before *image) map[string]any {
 		}
 	}
 	return nil
+}
+
+// hasStep reports whether an object has what the Update of an undo changes in its before-image, and
+// whether the write that made it has changed nothing else: what others have written in between to
+// the rest, which the content has as it was, stays.
+func (c *trial) hasStep(r *run, i int, v *version, asked map[string]any, by *state) bool {
+	if before := by.items[i].before; r.Spec.UndoOf == nil || r.Spec.Changes[i].Type != api.Update || before == nil {
+		return false
+	}
+	image := c.objects[r.Items[i]].named(by.items[i].before.version)
+	if image == nil {
+		return false
+	}
+	was, _ := c.parts("", askedFor(image.content(), v.Ref)).(map[string]any)
+	wanted, _ := c.parts("", asked).(map[string]any)
+	step := c.notAdmitted(differences(was, wanted))
+	for _, d := range step {
+		if !same(at(c.merged(v), d.path...), d.now) {
+			return false
+		}
+	}
+	if !v.of(r) {
+		return true
+	}
+	return !slices.ContainsFunc(c.notAdmitted(differences(c.merged(v.before), c.merged(v))), func(d change) bool {
+		return !slices.ContainsFunc(step, func(s change) bool { return slices.Equal(s.path, d.path) })
+	})
 }

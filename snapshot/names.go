@@ -94,6 +94,10 @@ func listed(transaction string, ref *v1alpha1.RollbackRef) []place {
 	return out
 }
 
+// NamesNone reports whether a status names no before-image, as where there is none, or where no change
+// has come to one.
+func NamesNone(ref *v1alpha1.RollbackRef) bool { return ref == nil || len(ref.Objects) == 0 }
+
 // numberOf reads the number off the name of an object. The name of the
 // Transaction may look like a number too, so the caller checks the whole name.
 func numberOf(name string) int {

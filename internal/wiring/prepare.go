@@ -82,7 +82,7 @@ func ownerOf(t *api.Transaction) snapshot.Owner {
 func (p *Planner) Discard(ctx context.Context, t *api.Transaction, keep bool, search engine.Search) error {
 	p.Forget(t)
 	owner, ref := ownerOf(t), t.Status.RollbackRef
-	if ref == nil {
+	if snapshot.NamesNone(ref) {
 		return p.store.Sweep(ctx, owner, saves(t))
 	}
 	if goes := t.DeletionTimestamp != nil; goes || search != engine.SearchNot {

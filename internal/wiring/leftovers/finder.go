@@ -131,7 +131,7 @@ func (f *Finder) Remove(ctx context.Context, e Ended) error {
 		}
 	}
 	owner := ownerOf(e)
-	if e.Images == nil {
+	if snapshot.NamesNone(e.Images) {
 		errs = append(errs, f.store.Sweep(ctx, owner, snapshot.SavesOfPlain))
 	} else {
 		errs = append(errs, f.store.SweepUnlisted(ctx, owner, e.Images, true), f.store.Drop(ctx, owner, *e.Images))

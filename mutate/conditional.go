@@ -41,8 +41,8 @@ type write struct {
 	op string
 	// applies is set for a Patch: nothing but the fields of the content is written.
 	applies bool
-	// follows is set where the content was derived from the target: it goes along with what
-	// others write into fields that it does not change.
+	// follows is set where the content was derived from the target: what other clients write
+	// to fields that it does not change is kept.
 	follows bool
 }
 

@@ -9,8 +9,8 @@ import (
 	"janus.io/janus/fieldmerge"
 )
 
-// follow gives the change on top of what others have written since it was prepared into fields
-// that it leaves as they were, such as the claim that a volume is bound to.
+// follow is the change with what other clients have written, since it was prepared, to fields
+// that it does not change, such as the claim that a volume is bound to.
 func (w write) follow(ctx context.Context, image, live *unstructured.Unstructured) (Change, error) {
 	following, wanted := w.Change, w.body(Version{})
 	wanted.SetManagedFields(image.GetManagedFields())

@@ -10,19 +10,13 @@ import (
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/outcome"
-	"janus.io/janus/mutate"
 )
 
 // undoing prepares the Update that undoes a change which has committed.
 func (i *item) undoing() *item {
 	i.t.Helper()
-	require.NoError(i.t, mutate.HandOver(i.t.Context(), i.change, i.owners, i.baseline, nil))
-	undo := i.plan(1, api.Update, i.text())
-	undo.change.Options.Inverts = true
-	original := mutate.Original{Record: i.record, Marker: i.change.Names.Marker, First: i.record.Before}
-	content, _, _, err := undo.change.Invert(i.t.Context(), api.Update, []mutate.Original{original}, i.now())
+	undo, err := i.inverse(api.Update)
 	require.NoError(i.t, err)
-	undo.change.Content = content
 	require.NoError(i.t, patiently(undo.tryPrepare))
 	return undo
 }
@@ -32,13 +26,13 @@ func webPatch(container string) string {
 }
 
 // The content of an undo is the object as it was when the undo was prepared, but for what is undone.
-func TestAnUndoGoesAlongWithWhatIsWrittenSinceItWasPrepared(t *testing.T) {
+func TestAnUndoKeepsWhatIsWrittenSinceItWasPrepared(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
 	obj := e.create(deployment)
 	undo := e.prepare(0, api.Patch, webPatch("{name: web, image: 'example.com/web:2'}")).done().undoing()
 	e.merge("kube-controller-manager", obj, `{"spec":{"replicas":7}}`, "scale")
-	e.merge("somebody", obj, `{"metadata":{"annotations":{"note":"x"}}}`)
+	e.merge("kubectl-edit", obj, `{"metadata":{"annotations":{"note":"x"}}}`)
 	e.apply("injector", webPatch("{name: beside, image: 'example.com/beside:1'}"))
 	undo.finds(outcome.NotApplied)
 	undo.done()
@@ -68,8 +62,8 @@ func TestWhatIsWrittenOverAnUndoIsDrift(t *testing.T) {
 			e := newEnv(t)
 			e.create(deployment)
 			undo := e.prepare(0, api.Patch, webPatch("{name: web, image: 'example.com/web:2'}")).done().undoing()
-			e.apply("somebody", webPatch("{name: web, image: '"+image+"'}"))
-			fails(t, patiently(undo.do), errclass.Conflict, errclass.Drifted, `.spec.template.spec.containers[name="web"].image of`, "somebody")
+			e.apply("kubectl-edit", webPatch("{name: web, image: '"+image+"'}"))
+			fails(t, patiently(undo.do), errclass.Conflict, errclass.Drifted, `.spec.template.spec.containers[name="web"].image of`, "kubectl-edit")
 			_, all := containers(t, undo.now())
 			assert.Equal(t, image, all["web"]["image"])
 		})
@@ -77,7 +71,7 @@ func TestWhatIsWrittenOverAnUndoIsDrift(t *testing.T) {
 }
 
 // A volume that a claim binds and leaves while its policy is undone would be destroyed with its data.
-func TestAnUndoThatGoesAlongAsksWhatItDestroys(t *testing.T) {
+func TestAnUndoThatKeepsWhatIsWrittenAsksWhatItDestroys(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
 	name := e.namespace

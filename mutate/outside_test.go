@@ -196,13 +196,13 @@ func TestAVolumeSnapshotWhoseContentMayNotBeReadIsRefused(t *testing.T) {
 	assert.Empty(t, i.report.Notes)
 }
 
-// inverse plans the Delete that undoes a Create that has committed.
-func (i *item) inverse() (*item, error) {
+// inverse plans the change that undoes one that has committed.
+func (i *item) inverse(as api.ChangeType) (undo *item, err error) {
 	i.t.Helper()
 	require.NoError(i.t, mutate.HandOver(i.t.Context(), i.change, i.owners, i.baseline, nil))
-	undo := i.plan(1, api.Delete, i.text())
+	undo = i.plan(1, as, i.text())
 	undo.change.Options.Inverts = true
-	_, _, _, err := undo.invert(i)
+	undo.change.Content, _, _, err = undo.invert(i)
 	return undo, err
 }
 
@@ -215,7 +215,7 @@ func (i *item) text() string {
 
 func (i *item) invert(of *item) (map[string]any, []metav1.ManagedFieldsEntry, []string, error) {
 	original := mutate.Original{Record: of.record, Marker: of.change.Names.Marker, First: of.record.Before}
-	return i.change.Invert(i.t.Context(), api.Delete, []mutate.Original{original}, i.now())
+	return i.change.Invert(i.t.Context(), api.ChangeType(i.record.Type), []mutate.Original{original}, i.now())
 }
 
 // An undo asks what a rollback asks, when it is prepared and again when it is made.
@@ -261,7 +261,7 @@ func TestAnUndoOfACreateAsksWhatARollbackAsks(t *testing.T) {
 				row.use = func(*env) {}
 			}
 			row.use(e)
-			undo, err := i.inverse()
+			undo, err := i.inverse(api.Delete)
 			fails(t, err, row.class, row.reason, e.here(row.says), "set acceptLoss: true")
 			undo.change.Options.AcceptLoss = true
 			_, _, notes, err := undo.invert(i)

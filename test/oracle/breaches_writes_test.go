@@ -86,7 +86,7 @@ func forced(w *world) *world {
 // Whether the values may be restored again is for the values to say.
 func TestOwnersFollowValuesThatAreRestoredAgain(t *testing.T) {
 	told := rollBack(hooks{"owners0": func(w *world) {
-		w.foreign(mapA, "somebody", func(o tree) { o["data"].(tree)["color"] = "blue" })
+		w.foreign(mapA, "kubectl-edit", func(o tree) { o["data"].(tree)["color"] = "blue" })
 		w.owners(0)
 		w.undo(0)
 	}})

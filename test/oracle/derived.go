@@ -45,10 +45,11 @@ func (c *trial) derivedContent(r *run, s *state, before *image) map[string]any {
 // whether the write that made it has changed nothing else: what others have written in between to
 // the rest, which the content has as it was, stays.
 func (c *trial) hasStep(r *run, i int, v *version, asked map[string]any, by *state) bool {
-	if before := by.items[i].before; r.Spec.UndoOf == nil || r.Spec.Changes[i].Type != api.Update || before == nil {
+	before := by.items[i].before
+	if r.Spec.UndoOf == nil || r.Spec.Changes[i].Type != api.Update || before == nil {
 		return false
 	}
-	image := c.objects[r.Items[i]].named(by.items[i].before.version)
+	image := c.objects[r.Items[i]].named(before.version)
 	if image == nil {
 		return false
 	}

@@ -201,14 +201,12 @@ func object(namespace string, number int64, labels map[string]string, r Revision
 	for key, value := range labels {
 		all[key] = value
 	}
+	owner := v1alpha1.OwnerReference(r.Transaction.Name, r.Transaction.UID)
+	owner.Controller = ptr.To(true) // As with before-images, blockOwnerDeletion stays unset.
 	return &appsv1.ControllerRevision{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: namespace, Name: Name(number), Labels: all,
-			// As with before-images, blockOwnerDeletion stays unset.
-			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.Kind.Kind,
-				Name: r.Transaction.Name, UID: r.Transaction.UID, Controller: ptr.To(true),
-			}},
+			OwnerReferences: []metav1.OwnerReference{owner},
 		},
 		Revision: number,
 		Data:     runtime.RawExtension{Raw: data},

@@ -123,6 +123,12 @@ func (s *Store) read(ctx context.Context, o Owner, p place) (object, bool, error
 }
 
 func newObject(o Owner, name string, b batch, c *chunk) runtime.Object {
+	// blockOwnerDeletion stays unset. It would let a foreground deletion of the
+	// Transaction wait for this object, which waits for Janus anyway; and where
+	// OwnerReferencesPermissionEnforcement is on, setting it takes the right to
+	// update the finalizers of Transactions.
+	owner := api.OwnerReference(o.Name, o.UID)
+	owner.Controller = ptr.To(true)
 	meta := metav1.ObjectMeta{
 		Namespace: o.Namespace,
 		Name:      name,
@@ -131,18 +137,8 @@ func newObject(o Owner, name string, b batch, c *chunk) runtime.Object {
 			api.TransactionKey: o.Name,
 			annotationBatch:    b.mark,
 		},
-		Finalizers: []string{Finalizer},
-		// blockOwnerDeletion stays unset. It would let a foreground deletion of the
-		// Transaction wait for this object, which waits for Janus anyway; and where
-		// OwnerReferencesPermissionEnforcement is on, setting it takes the right to
-		// update the finalizers of Transactions.
-		OwnerReferences: []metav1.OwnerReference{{
-			APIVersion: api.GroupVersion.String(),
-			Kind:       api.Kind.Kind,
-			Name:       o.Name,
-			UID:        o.UID,
-			Controller: ptr.To(true),
-		}},
+		Finalizers:      []string{Finalizer},
+		OwnerReferences: []metav1.OwnerReference{owner},
 	}
 	if c.place.kind == configMaps {
 		return &corev1.ConfigMap{ObjectMeta: meta, Immutable: ptr.To(true), Data: c.data}

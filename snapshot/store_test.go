@@ -48,7 +48,7 @@ func TestObjectIsImmutableOwnedHeldAndLabelled(t *testing.T) {
 	}
 	for _, meta := range []metav1.ObjectMeta{cm.ObjectMeta, secret.ObjectMeta} {
 		owner := metav1.GetControllerOf(&meta)
-		if owner == nil || owner.UID != f.owner.UID || owner.APIVersion != "backup.janus.io/v1alpha1" || owner.Kind != "Transaction" ||
+		if owner == nil || owner.UID != f.owner.UID || owner.APIVersion != "backup.janus.io/v1beta1" || owner.Kind != "Transaction" ||
 			owner.Name != "release" || owner.BlockOwnerDeletion != nil {
 			t.Errorf("owner %+v", owner)
 		}

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	authnv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -132,19 +134,21 @@ func (c *clients) identify(ctx context.Context) error {
 	return served(c.own.Discovery())
 }
 
+// served says which version of Transactions the API server lacks: janusd reads them in one, and refers
+// to them in the other.
 func served(d discovery.DiscoveryInterface) error {
-	resources, err := d.ServerResourcesForGroupVersion(api.GroupVersion.String())
-	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("ask what the API server serves: %w", err)
-	}
-	if resources != nil {
-		for _, r := range resources.APIResources {
-			if r.Name == api.Resource.Resource {
-				return nil
-			}
+	for _, version := range []schema.GroupVersion{api.GroupVersion, api.BetaVersion} {
+		resources, err := d.ServerResourcesForGroupVersion(version.String())
+		if err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("ask what the API server serves: %w", err)
+		}
+		if resources == nil || !slices.ContainsFunc(resources.APIResources, func(r metav1.APIResource) bool {
+			return r.Name == api.Resource.Resource
+		}) {
+			return fmt.Errorf("the API server serves no Transactions of %s: install the CRD with 'kubectl apply -k deploy/crd'", version)
 		}
 	}
-	return errors.New("the API server serves no Transactions: install the CRD with 'kubectl apply -k deploy/crd'")
+	return nil
 }
 
 // ownNamespace makes sure that our namespace is there: locks would fail without it.

@@ -12,6 +12,7 @@ import (
 	authzv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
 
 	api "janus.io/janus/api/v1alpha1"
@@ -120,14 +121,16 @@ func (c *checking) server() error {
 }
 
 func (c *checking) served() {
-	_, err := c.client.Discovery().ServerResourcesForGroupVersion(api.GroupVersion.String())
-	switch {
-	case apierrors.IsNotFound(err):
-		c.is(false, "the cluster does not serve %s: install the CustomResourceDefinition in deploy/crd", api.GroupVersion)
-	case err != nil:
-		c.cannot("whether the cluster serves %s: %v", api.GroupVersion, err)
-	default:
-		c.is(true, "the cluster serves %s", api.GroupVersion)
+	for _, version := range []schema.GroupVersion{api.GroupVersion, api.BetaVersion} {
+		_, err := c.client.Discovery().ServerResourcesForGroupVersion(version.String())
+		switch {
+		case apierrors.IsNotFound(err):
+			c.is(false, "the cluster does not serve %s: install the CustomResourceDefinition in deploy/crd", version)
+		case err != nil:
+			c.cannot("whether the cluster serves %s: %v", version, err)
+		default:
+			c.is(true, "the cluster serves %s", version)
+		}
 	}
 }
 

@@ -155,7 +155,7 @@ func contentObject(t *api.Transaction, n int, o content.Object) *unstructured.Un
 	u.SetName(api.ContentObject(t.Name, n))
 	u.SetNamespace(t.Namespace)
 	u.SetLabels(map[string]string{api.ContentLabel: string(t.UID)})
-	u.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: api.GroupVersion.String(), Kind: api.Kind.Kind, Name: t.Name, UID: t.UID}})
+	u.SetOwnerReferences([]metav1.OwnerReference{api.OwnerReference(t.Name, t.UID)})
 	return u
 }
 

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
@@ -217,10 +217,8 @@ func holderOf(t *api.Transaction) lockmgr.Holder {
 		SharedLabels:   snapshot.SharedLabels(),
 		Annotations:    map[string]string{api.TransactionKey: t.Namespace + "/" + t.Name},
 		OwnerNamespace: t.Namespace,
-		Owner: &metav1.OwnerReference{
-			APIVersion: api.GroupVersion.String(), Kind: api.Kind.Kind, Name: t.Name, UID: t.UID,
-		},
-		TTL: plan.LockTimeout(t),
+		Owner:          ptr.To(api.OwnerReference(t.Name, t.UID)),
+		TTL:            plan.LockTimeout(t),
 	}
 }
 

@@ -91,8 +91,7 @@ func TestATransactionThatTwoVersionsWriteCommitsAndIsUndone(t *testing.T) {
 	}
 }
 
-// What belongs to a Transaction names it in v1alpha1. It is collected all the same where the control plane
-// goes by v1beta1.
+// What belongs to a Transaction names it in v1beta1, whichever version it is written in, and is collected.
 func TestATransactionOfTheNewerVersionIsRolledBackAndCollected(t *testing.T) {
 	t.Parallel()
 	y := newTyped(t)
@@ -108,7 +107,7 @@ func TestATransactionOfTheNewerVersionIsRolledBackAndCollected(t *testing.T) {
 	y.Same(b, "ConfigMap/b")
 	images := y.Object("ConfigMap/" + txn.Status.RollbackRef.Name)
 	require.NotNil(t, images)
-	assert.Equal(t, api.GroupVersion.String(), images.GetOwnerReferences()[0].APIVersion)
+	assert.Equal(t, api.BetaVersion.String(), images.GetOwnerReferences()[0].APIVersion)
 
 	y.kubectl("create", "v1beta1", "remembered", "revisionHistoryLimit: 5\n"+fixture.PatchAB)
 	require.Equal(t, api.PhaseCommitted, y.Ended("remembered").Status.Phase)

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -8,31 +9,42 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
+	"janus.io/janus/internal/notify"
 )
 
 // tellOf has a Transaction queued when something happens to what it waits for, and reports whether
-// that works. It has looked at that since began.
-func (c *Controller) tellOf(name types.NamespacedName, result engine.Result, began time.Time) bool {
+// that works, and when it is to be queued all the same. It has looked at that since began.
+func (c *Controller) tellOf(name types.NamespacedName, result engine.Result, began time.Time) (told bool, within time.Duration) {
 	if c.awaited == nil {
-		return false
+		return false, 0
 	}
 	if result.Err != nil {
 		c.awaited.Drop(name)
-		return false
+		return false, 0
 	}
-	return c.awaited.Set(name, result.Account, result.Awaited, began)
+	told, soon := c.awaited.Set(name, result.Account, result.Awaited, began)
+	if soon > 0 {
+		return told, min(soon, result.Told)
+	}
+	return told, result.Told
 }
 
-// holds reports whether a Transaction keeps its locks until it ends. One that hasn't taken all of them yet
-// may release some.
-func (c *Controller) holds(name types.NamespacedName) bool {
+// holds says for how long a Transaction keeps its locks.
+func (c *Controller) holds(name types.NamespacedName) notify.Hold {
 	each := c.watches.at(name.Namespace)
 	if each == nil {
-		return false
+		return notify.HoldUnknown
 	}
 	obj, exists, err := each.informer.GetStore().GetByKey(name.String())
 	g, ok := obj.(*summary)
-	return err == nil && exists && ok && !g.phase.Terminal() && g.phase != api.PhasePending && g.phase != api.PhasePlanned
+	switch {
+	case err != nil || !exists || !ok || g.phase.Terminal():
+		return notify.HoldUnknown
+	case slices.Contains([]api.Phase{"", api.PhasePending, api.PhasePlanned, api.PhasePreparing}, g.phase):
+		return notify.HoldPassing
+	default:
+		return notify.HoldLasting
+	}
 }
 
 // heardOf tells those who wait for its locks when a Transaction has ended.

@@ -229,7 +229,7 @@ func (c *Controller) next(ctx context.Context) bool {
 	result := c.run(ctx, term, from, name)
 	stuck = result.Err != nil && !result.Progressed && c.options.Clock.Since(began) >= stuckTime
 	c.resync.looked(name)
-	told := c.tellOf(name, result, began)
+	told, within := c.tellOf(name, result, began)
 	switch {
 	case result.Err != nil && (ctx.Err() != nil || term.ended()):
 		c.tidy(context.WithoutCancel(ctx), name)
@@ -243,7 +243,7 @@ func (c *Controller) next(ctx context.Context) bool {
 		}
 	case told:
 		c.queue.Forget(name)
-		c.queue.AddAfter(name, result.Told)
+		c.queue.AddAfter(name, within)
 	case result.After > 0:
 		c.queue.Forget(name)
 		c.queue.AddAfter(name, result.After)

@@ -10,14 +10,32 @@ import (
 // first one takes it, as a rule, and the others then wait for that one.
 const turnTime = 25 * time.Millisecond
 
+// firstLook is how soon a lock is looked at again that its holder may release at any time.
+const firstLook = time.Second
+
+// Hold says for how long a Transaction keeps the locks that it has.
+type Hold int
+
+const (
+	// HoldUnknown is of a Transaction of which nothing is heard.
+	HoldUnknown Hold = iota
+	// HoldPassing is of one that has not taken all its locks yet. If it is refused one, it releases
+	// those that come after that, and nobody tells.
+	HoldPassing
+	// HoldLasting is of one that keeps them until it ends.
+	HoldLasting
+)
+
 // heldBy notes which Transaction was found to hold a lock. Those that were about to check whether it is
 // free are not woken: it was taken in the meantime.
 func (w *Watches) heldBy(o *object, holder types.NamespacedName) {
+	hold := w.Holds(holder)
+	o.passing = hold == HoldPassing
 	if o.holder == holder && o.state == watching {
 		return
 	}
 	o.holder = holder
-	if !w.Holds(holder) {
+	if hold == HoldUnknown {
 		w.ended(o, failed)
 		return
 	}
@@ -44,4 +62,13 @@ func (w *Watches) Ended(holder types.NamespacedName) {
 			w.wakeAfter(name, time.Duration(n)*turnTime, o)
 		}
 	}
+}
+
+// looksAt says how soon a waiter looks again at a lock that its holder may release at any time. The longer
+// that one has had it, the longer it is likely to keep it.
+func (w *waiter) looksAt(holder types.NamespacedName, now time.Time) time.Duration {
+	if w.holder != holder {
+		w.holder, w.found = holder, now
+	}
+	return max(firstLook, now.Sub(w.found))
 }

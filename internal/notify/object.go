@@ -22,8 +22,9 @@ type object struct {
 	state   state
 	// last is when something happened to it that was told.
 	last time.Time
-	// holder is who holds it, if it is a lock.
-	holder types.NamespacedName
+	// holder is who holds it, if it is a lock, and passing is set if that may end at any time.
+	holder  types.NamespacedName
+	passing bool
 }
 
 type state int

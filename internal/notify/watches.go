@@ -30,9 +30,9 @@ type Options struct {
 	Open func(ctx context.Context, of Object) (watch.Interface, error)
 	// Wake is called from any goroutine when it is time to look at a Transaction. It must not block.
 	Wake func(types.NamespacedName)
-	// Holds reports whether a Transaction has locks that it keeps until it ends, and Ended will be
-	// called then.
-	Holds func(types.NamespacedName) bool
+	// Holds says for how long a Transaction keeps its locks. Ended will be called when it ends, unless that
+	// is unknown.
+	Holds func(types.NamespacedName) Hold
 	Clock clock.WithDelayedExecution
 }
 
@@ -60,6 +60,9 @@ type waiter struct {
 	// nil if it is not to be woken.
 	pending clock.Timer
 	because *object
+	// holder is who was found to have the lock that it waits for, for now, and found is when that was.
+	holder types.NamespacedName
+	found  time.Time
 }
 
 // A Transaction is woken at once a few times in a row, and once a second beyond that: an object that
@@ -94,13 +97,14 @@ func (w *Watches) Run(ctx context.Context) {
 }
 
 // Set says what a Transaction waits for, instead of what it waited for before, and since when it
-// has looked at that. It reports whether the Transaction is told.
-func (w *Watches) Set(name, account types.NamespacedName, on []errclass.Awaited, since time.Time) (told bool) {
+// has looked at that. It reports whether the Transaction is told, and how soon it has to look all the same;
+// zero if it need not.
+func (w *Watches) Set(name, account types.NamespacedName, on []errclass.Awaited, since time.Time) (told bool, soon time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.begin == nil || len(on) == 0 || len(w.of)+len(on) > Limit {
 		w.drop(name)
-		return false
+		return false, 0
 	}
 	waiting := w.waiters[name]
 	if waiting == nil {
@@ -117,13 +121,19 @@ func (w *Watches) Set(name, account types.NamespacedName, on []errclass.Awaited,
 			w.wakeAfter(name, 0, o) // It has happened while the Transaction looked.
 		}
 		told = told && o.state != failed
+		if o.passing {
+			soon = waiting.looksAt(each.Holder, w.Clock.Now())
+		}
+	}
+	if soon == 0 {
+		waiting.holder = types.NamespacedName{}
 	}
 	for _, of := range before {
 		if !slices.Contains(waiting.on, of) {
 			w.leave(name, of)
 		}
 	}
-	return told
+	return told, soon
 }
 
 // find returns an object that is watched from now on.
@@ -208,10 +218,25 @@ func (w *Watches) wakeAfter(name types.NamespacedName, while time.Duration, beca
 	if waiting == nil || waiting.pending != nil {
 		return
 	}
-	now := w.Clock.Now()
-	while += waiting.pace.ReserveN(now, 1).DelayFrom(now)
 	waiting.because = because
+	if while == 0 {
+		w.wakeInPace(name, waiting)
+		return
+	}
+	// What is called off in the meantime doesn't count for its pace.
 	waiting.pending = w.Clock.AfterFunc(while, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.waiters[name] == waiting && waiting.pending != nil {
+			w.wakeInPace(name, waiting)
+		}
+	})
+}
+
+// wakeInPace wakes a Transaction as soon as its pace allows.
+func (w *Watches) wakeInPace(name types.NamespacedName, waiting *waiter) {
+	now := w.Clock.Now()
+	waiting.pending = w.Clock.AfterFunc(waiting.pace.ReserveN(now, 1).DelayFrom(now), func() {
 		w.mu.Lock()
 		due := w.waiters[name] == waiting && waiting.pending != nil
 		waiting.pending, waiting.because = nil, nil

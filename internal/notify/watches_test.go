@@ -33,7 +33,7 @@ type world struct {
 	opened  map[objectid.ID]int
 	fails   error
 	hangs   bool
-	holds   map[types.NamespacedName]bool
+	holds   map[types.NamespacedName]notify.Hold
 	woken   []string
 }
 
@@ -50,9 +50,9 @@ func within(t *testing.T, test func(t *testing.T, w *world)) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{
 			t: t, start: time.Now(), streams: map[objectid.ID]*watch.FakeWatcher{}, opened: map[objectid.ID]int{},
-			holds: map[types.NamespacedName]bool{},
+			holds: map[types.NamespacedName]notify.Hold{},
 		}
-		w.Watches = notify.New(notify.Options{Open: w.open, Wake: w.wake, Holds: func(name types.NamespacedName) bool { return w.holds[name] }, Clock: clock.RealClock{}})
+		w.Watches = notify.New(notify.Options{Open: w.open, Wake: w.wake, Holds: func(name types.NamespacedName) notify.Hold { return w.holds[name] }, Clock: clock.RealClock{}})
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() {
@@ -94,7 +94,8 @@ func (w *world) wake(name types.NamespacedName) {
 
 // waits sets what a Transaction waits for, as one does that has looked just now.
 func (w *world) waits(name string, on ...errclass.Awaited) bool {
-	told := w.Set(named(name), account, on, time.Now())
+	told, soon := w.Set(named(name), account, on, time.Now())
+	assert.Zero(w.t, soon)
 	synctest.Wait()
 	return told
 }
@@ -195,7 +196,8 @@ func TestWhatHappensDuringALookIsTold(t *testing.T) {
 		w.happens(settings)
 		synctest.Wait()
 		assert.ElementsMatch(t, []string{"a 0s", "b 0s"}, w.take())
-		assert.True(t, w.Set(named("b"), account, []errclass.Awaited{on(settings)}, began))
+		told, _ := w.Set(named("b"), account, []errclass.Awaited{on(settings)}, began)
+		assert.True(t, told)
 		w.are("b 0s")
 		assert.True(t, w.waits("b", on(settings)))
 		time.Sleep(time.Minute)
@@ -299,7 +301,7 @@ func TestWhoWaitsForSeveralIsToldOfEach(t *testing.T) {
 func TestOneIsWokenAfterTheOtherWhenALockIsReleased(t *testing.T) {
 	t.Parallel()
 	within(t, func(t *testing.T, w *world) {
-		w.holds[named("x")], w.holds[named("a")] = true, true
+		w.holds[named("x")], w.holds[named("a")] = notify.HoldLasting, notify.HoldLasting
 		for _, name := range []string{"a", "b", "c"} {
 			assert.True(t, w.waits(name, heldBy("x")))
 		}
@@ -307,7 +309,7 @@ func TestOneIsWokenAfterTheOtherWhenALockIsReleased(t *testing.T) {
 		time.Sleep(time.Minute)
 		w.are()
 		w.start = time.Now()
-		w.holds[named("x")] = false
+		w.holds[named("x")] = notify.HoldUnknown
 		w.Ended(named("x"))
 		w.are("a 0s")
 		w.Drop(named("a")) // It has got the lock,
@@ -335,11 +337,11 @@ func TestOfASharedLockEachIsToldOfTheHolderThatItWaitsFor(t *testing.T) {
 			return found
 		}
 		for _, holder := range []string{"x", "y", "writer"} {
-			w.holds[named(holder)] = true
+			w.holds[named(holder)] = notify.HoldLasting
 		}
 		assert.True(t, w.waits("writer", sharedBy("x")))
 		assert.True(t, w.waits("reader", sharedBy("writer")))
-		w.holds[named("x")] = false
+		w.holds[named("x")] = notify.HoldUnknown
 		w.Ended(named("x"))
 		assert.True(t, w.waits("late", sharedBy("writer")))
 		w.are("writer 0s")
@@ -357,7 +359,7 @@ func TestOfASharedLockEachIsToldOfTheHolderThatItWaitsFor(t *testing.T) {
 func TestALockOfAnUnknownHolderIsPolledFor(t *testing.T) {
 	t.Parallel()
 	within(t, func(t *testing.T, w *world) {
-		w.holds[named("x")] = true
+		w.holds[named("x")] = notify.HoldLasting
 		assert.True(t, w.waits("a", heldBy("x")))
 		assert.False(t, w.waits("b", heldBy("unknown")))
 		w.are("a 0s")
@@ -366,17 +368,43 @@ func TestALockOfAnUnknownHolderIsPolledFor(t *testing.T) {
 	})
 }
 
+// A Transaction that has not taken all its locks yet may release one without a word, so it is looked at
+// soon, and ever more rarely the longer the lock stays where it is. Its end is told all the same.
+func TestALockOfWhoHasNotTakenAllIsLookedAtSoon(t *testing.T) {
+	t.Parallel()
+	within(t, func(t *testing.T, w *world) {
+		looks := func(holder string) time.Duration {
+			told, soon := w.Set(named("a"), account, []errclass.Awaited{heldBy(holder)}, time.Now())
+			assert.True(t, told)
+			return soon
+		}
+		w.holds[named("x")], w.holds[named("y")] = notify.HoldPassing, notify.HoldPassing
+		for _, next := range []time.Duration{1, 1, 2, 4, 8} {
+			assert.Equal(t, next*time.Second, looks("x"))
+			time.Sleep(next * time.Second)
+		}
+		assert.Equal(t, time.Second, looks("y"), "another one has taken it")
+		w.holds[named("y")] = notify.HoldLasting
+		assert.Zero(t, looks("y"), "that one has taken all of its locks")
+		w.are()
+		w.start = time.Now()
+		w.Ended(named("y"))
+		w.are("a 0s")
+	})
+}
+
 func TestTheEndOfAHolderDuringALookIsTold(t *testing.T) {
 	t.Parallel()
 	within(t, func(t *testing.T, w *world) {
-		w.holds[named("x")] = true
+		w.holds[named("x")] = notify.HoldLasting
 		w.waits("b", heldBy("x"))
 		began := time.Now()
 		time.Sleep(time.Second)
-		w.holds[named("x")] = false
+		w.holds[named("x")] = notify.HoldUnknown
 		w.Ended(named("x"))
 		w.are("b 1s")
-		assert.False(t, w.Set(named("a"), account, []errclass.Awaited{heldBy("x")}, began))
+		told, _ := w.Set(named("a"), account, []errclass.Awaited{heldBy("x")}, began)
+		assert.False(t, told)
 		w.are("a 1s")
 	})
 }
@@ -396,10 +424,37 @@ func TestOthersAreDropped(t *testing.T) {
 func TestNobodyIsToldBeforeOrAfterTheRun(t *testing.T) {
 	t.Parallel()
 	w := notify.New(notify.Options{Clock: clock.RealClock{}})
-	assert.False(t, w.Set(named("a"), account, []errclass.Awaited{on(settings)}, time.Now()))
+	told, _ := w.Set(named("a"), account, []errclass.Awaited{on(settings)}, time.Now())
+	assert.False(t, told)
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
 	w.Run(ctx)
-	assert.False(t, w.Set(named("a"), account, []errclass.Awaited{on(settings)}, time.Now()))
+	told, _ = w.Set(named("a"), account, []errclass.Awaited{on(settings)}, time.Now())
+	assert.False(t, told)
 	assert.Zero(t, w.Len())
+}
+
+// Whoever looks and finds that another has taken the lock calls off those who come later. That they were
+// about to be woken doesn't make them slower when it is their turn.
+func TestWhoIsCalledOffIsNoSlowerInTheEnd(t *testing.T) {
+	t.Parallel()
+	within(t, func(t *testing.T, w *world) {
+		for n := range 20 {
+			w.holds[named(fmt.Sprint("holder-", n))] = notify.HoldLasting
+		}
+		assert.True(t, w.waits("first", heldBy("holder-0")))
+		assert.True(t, w.waits("last", heldBy("holder-0")))
+		for n := range 19 {
+			w.Ended(named(fmt.Sprint("holder-", n)))
+			time.Sleep(10 * time.Millisecond)
+			assert.True(t, w.waits("first", heldBy(fmt.Sprint("holder-", n+1))))
+		}
+		for _, woken := range w.take() {
+			assert.NotContains(t, woken, "last")
+		}
+		w.Drop(named("first"))
+		w.start = time.Now()
+		w.Ended(named("holder-19"))
+		w.are("last 0s")
+	})
 }

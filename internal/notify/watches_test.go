@@ -434,7 +434,7 @@ func TestNobodyIsToldBeforeOrAfterTheRun(t *testing.T) {
 	assert.Zero(t, w.Len())
 }
 
-// Whoever looks and finds that another has taken the lock calls off those who come later. That they were
+// The first one that looks may find that another has taken the lock. Then those after it are not woken. That they were
 // about to be woken doesn't make them slower when it is their turn.
 func TestWhoIsCalledOffIsNoSlowerInTheEnd(t *testing.T) {
 	t.Parallel()

@@ -14,7 +14,7 @@ import (
 	"janus.io/janus/test/testcluster"
 )
 
-// collector is the user as whom the garbage collector reads what it has doubts about.
+// collector is the user of the garbage collector.
 const collector = "system:serviceaccount:kube-system:generic-garbage-collector"
 
 // The garbage collector reads an object, and all of its owner, if the owner reference names another

@@ -98,7 +98,7 @@ func TestWhatATransactionCosts(t *testing.T) {
 		tables = io.MultiWriter(&out, os.Stderr)
 	}
 	s := newStage(t, o)
-	for _, part := range []func(context.Context, io.Writer) error{s.conditions, s.oneByOne, s.costs, s.slowly, s.shareOut, s.contents, s.atOnce, s.atRest, s.waiting, s.fullCluster} {
+	for _, part := range []func(context.Context, io.Writer) error{s.conditions, s.oneByOne, s.costs, s.slowly, s.shareOut, s.contents, s.atOnce, s.atRest, s.fullCluster, s.waiting} {
 		require.NoError(t, part(t.Context(), tables))
 	}
 	if *results != "" {

@@ -32,7 +32,7 @@ type waitMode struct {
 }
 
 // waiting has many Transactions wait, counts what they ask for meanwhile, and measures how long it
-// takes until they go on.
+// takes until they go on. Most of them still wait when it returns, so nothing is measured after it.
 func (s *stage) waiting(ctx context.Context, out io.Writer) error {
 	t := table{title: "Transactions that wait", first: "waiting", columns: []string{"for", "requests a minute", "until it goes on", "of nine in ten"}}
 	for _, n := range s.waits {

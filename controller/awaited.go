@@ -41,9 +41,9 @@ func (c *Controller) holds(name types.NamespacedName) notify.Hold {
 	case err != nil || !exists || !ok || g.phase.Terminal():
 		return notify.HoldUnknown
 	case slices.Contains([]api.Phase{"", api.PhasePending, api.PhasePlanned, api.PhasePreparing}, g.phase):
-		return notify.HoldPassing
+		return notify.HoldTentative
 	default:
-		return notify.HoldLasting
+		return notify.HoldUntilEnd
 	}
 }
 

@@ -28,9 +28,6 @@ const (
 	poll   = 50 * time.Millisecond
 )
 
-// served are the versions in which Transactions are served.
-var served = []schema.GroupVersion{v1alpha1.GroupVersion, v1alpha1.BetaVersion}
-
 var crdResource = schema.GroupVersionResource{
 	Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions",
 }
@@ -59,7 +56,7 @@ func install(t *testing.T) server {
 		metav1.ApplyOptions{FieldManager: "api-test", Force: true})
 	require.NoError(t, err, "the API server must accept the CRD, cost limits of its rules included")
 	require.Eventually(t, func() bool {
-		for _, version := range served {
+		for _, version := range v1alpha1.Versions {
 			if _, err := client.Resource(version.WithResource("transactions")).List(t.Context(), metav1.ListOptions{Limit: 1}); err != nil {
 				return false
 			}

@@ -14,6 +14,9 @@ var GroupVersion = schema.GroupVersion{Group: "backup.janus.io", Version: "v1alp
 // GroupVersion, and so the types of this package are those of both.
 var BetaVersion = schema.GroupVersion{Group: GroupVersion.Group, Version: "v1beta1"}
 
+// Versions are those in which Transactions are served.
+var Versions = []schema.GroupVersion{GroupVersion, BetaVersion}
+
 // OwnerReference refers to the Transaction that owns an object, in the version that the API server
 // prefers. That is how the garbage collector knows Transactions: for each object that refers to its
 // owner in another version, it reads the object and all of the owner.

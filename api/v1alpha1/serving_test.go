@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+
+	"janus.io/janus/api/v1alpha1"
 )
 
 func TestStatusIsUnobservedUntilJanusSetsIt(t *testing.T) {
@@ -47,7 +49,7 @@ func TestDefaultsOfSpec(t *testing.T) {
 
 func TestDiscovery(t *testing.T) {
 	server := install(t)
-	for _, version := range served {
+	for _, version := range v1alpha1.Versions {
 		resources, err := server.discovery.ServerResourcesForGroupVersion(version.String())
 		require.NoError(t, err)
 		i := slices.IndexFunc(resources.APIResources, func(r metav1.APIResource) bool { return r.Name == "transactions" })
@@ -98,7 +100,7 @@ func TestTable(t *testing.T) {
 		}},
 	})
 
-	for _, version := range served {
+	for _, version := range v1alpha1.Versions {
 		body, err := server.discovery.RESTClient().Get().
 			AbsPath("apis", version.Group, version.Version, "namespaces", tx.GetNamespace(), "transactions").
 			SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").
@@ -129,7 +131,7 @@ func TestTable(t *testing.T) {
 // explain.
 func TestEveryFieldIsExplained(t *testing.T) {
 	server := install(t)
-	for _, version := range served {
+	for _, version := range v1alpha1.Versions {
 		whole := published(t, server, version)
 		assert.NotEmpty(t, whole["description"])
 		fields := explained(t, "", whole)

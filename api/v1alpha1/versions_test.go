@@ -23,12 +23,12 @@ func TestTheVersionsDifferInNothingButTheirNames(t *testing.T) {
 	crd := readCRD(t)
 	versions, _, err := unstructured.NestedSlice(crd.Object, "spec", "versions")
 	require.NoError(t, err)
-	require.Len(t, versions, len(served))
+	require.Len(t, versions, len(v1alpha1.Versions))
 	var rest []map[string]any
 	for i, version := range versions {
 		fields := maps.Clone(version.(map[string]any))
-		assert.Equal(t, served[i].Version, fields["name"])
-		assert.Equal(t, served[i] == v1alpha1.GroupVersion, fields["storage"], "which version is stored")
+		assert.Equal(t, v1alpha1.Versions[i].Version, fields["name"])
+		assert.Equal(t, v1alpha1.Versions[i] == v1alpha1.GroupVersion, fields["storage"], "which version is stored")
 		delete(fields, "name")
 		delete(fields, "storage")
 		rest = append(rest, fields)
@@ -57,7 +57,7 @@ func TestWhatIsWrittenInOneVersionIsReadInTheOther(t *testing.T) {
 	s := install(t)
 	namespace := testcluster.Namespace(t)
 	clients := map[string]dynamic.ResourceInterface{}
-	for _, version := range served {
+	for _, version := range v1alpha1.Versions {
 		clients[version.Version] = s.dynamic.Resource(version.WithResource("transactions")).Namespace(namespace)
 	}
 	for one, other := range map[string]string{"v1alpha1": "v1beta1", "v1beta1": "v1alpha1"} {

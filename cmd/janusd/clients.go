@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -137,7 +136,7 @@ func (c *clients) identify(ctx context.Context) error {
 // served says which version of Transactions the API server lacks: janusd reads them in one, and refers
 // to them in the other.
 func served(d discovery.DiscoveryInterface) error {
-	for _, version := range []schema.GroupVersion{api.GroupVersion, api.BetaVersion} {
+	for _, version := range api.Versions {
 		resources, err := d.ServerResourcesForGroupVersion(version.String())
 		if err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("ask what the API server serves: %w", err)

@@ -12,7 +12,6 @@ import (
 	authzv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
 
 	api "janus.io/janus/api/v1alpha1"
@@ -121,7 +120,7 @@ func (c *checking) server() error {
 }
 
 func (c *checking) served() {
-	for _, version := range []schema.GroupVersion{api.GroupVersion, api.BetaVersion} {
+	for _, version := range api.Versions {
 		_, err := c.client.Discovery().ServerResourcesForGroupVersion(version.String())
 		switch {
 		case apierrors.IsNotFound(err):

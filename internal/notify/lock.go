@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"janus.io/janus/internal/errclass"
 )
 
 // turnTime is how much later than the one before it each of those is woken who wait for a lock. The
@@ -17,20 +19,20 @@ const firstLook = time.Second
 type Hold int
 
 const (
-	// HoldUnknown is of a Transaction of which nothing is heard.
+	// HoldUnknown is that of a Transaction of which nothing is heard.
 	HoldUnknown Hold = iota
-	// HoldPassing is of one that has not taken all its locks yet. If it is refused one, it releases
-	// those that come after that, and nobody tells.
-	HoldPassing
-	// HoldLasting is of one that keeps them until it ends.
-	HoldLasting
+	// HoldTentative is that of one that has not taken all its locks yet. If it is refused one, it releases
+	// those that come after it, and no event tells.
+	HoldTentative
+	// HoldUntilEnd is that of one that keeps them until it ends.
+	HoldUntilEnd
 )
 
 // heldBy notes which Transaction was found to hold a lock. Those that were about to check whether it is
 // free are not woken: it was taken in the meantime.
 func (w *Watches) heldBy(o *object, holder types.NamespacedName) {
 	hold := w.Holds(holder)
-	o.passing = hold == HoldPassing
+	o.tentative = hold == HoldTentative
 	if o.holder == holder && o.state == watching {
 		return
 	}
@@ -66,9 +68,9 @@ func (w *Watches) Ended(holder types.NamespacedName) {
 
 // looksAt says how soon a waiter looks again at a lock that its holder may release at any time. The longer
 // that one has had it, the longer it is likely to keep it.
-func (w *waiter) looksAt(holder types.NamespacedName, now time.Time) time.Duration {
-	if w.holder != holder {
-		w.holder, w.found = holder, now
+func (w *waiter) looksAt(lock errclass.Awaited, now time.Time) time.Duration {
+	if w.lock != lock {
+		w.lock, w.found = lock, now
 	}
 	return max(firstLook, now.Sub(w.found))
 }

@@ -22,9 +22,9 @@ type object struct {
 	state   state
 	// last is when something happened to it that was told.
 	last time.Time
-	// holder is who holds it, if it is a lock, and passing is set if that may end at any time.
-	holder  types.NamespacedName
-	passing bool
+	// holder is who holds it, if it is a lock, and tentative is set if it may release it at any time.
+	holder    types.NamespacedName
+	tentative bool
 }
 
 type state int

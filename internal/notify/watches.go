@@ -60,9 +60,10 @@ type waiter struct {
 	// nil if it is not to be woken.
 	pending clock.Timer
 	because *object
-	// holder is who was found to have the lock that it waits for, for now, and found is when that was.
-	holder types.NamespacedName
-	found  time.Time
+	// lock is the one that it waits for and that its holder may release at any time, and found is since
+	// when that holder was seen to have it.
+	lock  errclass.Awaited
+	found time.Time
 }
 
 // A Transaction is woken at once a few times in a row, and once a second beyond that: an object that
@@ -121,12 +122,12 @@ func (w *Watches) Set(name, account types.NamespacedName, on []errclass.Awaited,
 			w.wakeAfter(name, 0, o) // It has happened while the Transaction looked.
 		}
 		told = told && o.state != failed
-		if o.passing {
-			soon = waiting.looksAt(each.Holder, w.Clock.Now())
+		if o.tentative {
+			soon = waiting.looksAt(each, w.Clock.Now())
 		}
 	}
 	if soon == 0 {
-		waiting.holder = types.NamespacedName{}
+		waiting.lock = errclass.Awaited{}
 	}
 	for _, of := range before {
 		if !slices.Contains(waiting.on, of) {
@@ -223,7 +224,7 @@ func (w *Watches) wakeAfter(name types.NamespacedName, while time.Duration, beca
 		w.wakeInPace(name, waiting)
 		return
 	}
-	// What is called off in the meantime doesn't count for its pace.
+	// A call that is cancelled in the meantime doesn't count for the pace.
 	waiting.pending = w.Clock.AfterFunc(while, func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()

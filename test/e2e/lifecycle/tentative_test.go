@@ -54,8 +54,8 @@ func await(req *http.Request, event <-chan struct{}) {
 	}
 }
 
-// A Transaction that is refused a lock releases those that come after it. Who waits for one of them is
-// told by nobody, and has to look.
+// A Transaction that is refused a lock releases those that come after it. No event tells one that waits for
+// such a lock, so it has to look.
 func TestALockThatWasTakenForNothingIsFoundFree(t *testing.T) {
 	t.Parallel()
 	e := harness.New(t)

@@ -179,9 +179,16 @@ func (e *env) widgets() {
 		require.NoError(e.t, err)
 		require.NoError(e.t, e.ApplyYAML(e.t.Context(), "", string(crd)))
 	})
-	widget := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}
-	e.within("widgets are served, and their schema is published", func() bool {
-		client, err := e.For(widget, e.namespace)
+	e.served("Widget", "v1")
+}
+
+// served waits until a kind of example.com is served in a version and the schema of it is
+// published, which comes later: without one, preparing is to be tried again.
+func (e *env) served(kind, version string) {
+	e.t.Helper()
+	gvk := schema.GroupVersionKind{Group: "example.com", Version: version, Kind: kind}
+	e.within(gvk.String()+" is served, and its schema is published", func() bool {
+		client, err := e.For(gvk, e.namespace)
 		if err != nil {
 			return false
 		}
@@ -189,7 +196,7 @@ func (e *env) widgets() {
 		if err != nil {
 			return false
 		}
-		_, err = e.types.Of(e.t.Context(), widget)
+		_, err = e.types.Of(e.t.Context(), gvk)
 		return err == nil
 	})
 }

@@ -75,7 +75,7 @@ func TestK6CRDIsRecreatedWithoutItsObjectsWhereTheLossIsAccepted(t *testing.T) {
 	i.undone()
 	e.within("it is restored", func() bool { return e.live(crd) != nil })
 	assert.Equal(t, []string{"re-created: the objects of its kind are lost"}, i.report.Notes)
-	e.served("Gizmo")
+	e.served("Gizmo", "v1")
 	assert.Nil(t, e.live(parse(t, "{apiVersion: example.com/v1, kind: Gizmo, metadata: {name: g}}")))
 	i.restored()
 }

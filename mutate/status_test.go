@@ -196,20 +196,10 @@ spec:
   scope: Namespaced
   versions: [` + strings.Join(versions, ", ") + `]
 `)
-	e.served(kind)
+	for _, version := range value(e.t, obj, "spec", "versions").([]any) {
+		e.served(kind, version.(map[string]any)["name"].(string))
+	}
 	return obj
-}
-
-func (e *env) served(kind string) {
-	e.t.Helper()
-	e.within(kind+" is served", func() bool {
-		client, err := e.For(parse(e.t, "{apiVersion: example.com/v1, kind: "+kind+", metadata: {name: x}}").GroupVersionKind(), e.namespace)
-		if err != nil {
-			return false
-		}
-		_, err = client.List(e.t.Context(), metav1.ListOptions{Limit: 1})
-		return err == nil
-	})
 }
 
 // The status of the kinds of Kubernetes is what its controllers observe.

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,8 +14,10 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/cli-runtime/pkg/resource"
 	"sigs.k8s.io/yaml"
+	goyaml "sigs.k8s.io/yaml/goyaml.v2"
 
 	"janus.io/janus/internal/bundle"
+	"janus.io/janus/internal/content"
 )
 
 // What reads manifests, as kubectl does, drops some of what is in them in silence, or says
@@ -81,7 +84,7 @@ func (f sources) files(name string) []string {
 // else.
 func checkText(source string, data []byte) error {
 	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
-	for {
+	for isJSON := utilyaml.IsJSONBuffer(data); ; isJSON = false {
 		document, err := reader.Read()
 		if errors.Is(err, io.EOF) {
 			return nil
@@ -89,26 +92,47 @@ func checkText(source string, data []byte) error {
 		if err != nil {
 			return nil //nolint:nilerr // who reads the manifests says so in its own words
 		}
+		if isJSON {
+			if document, err = checkValues(source, document); err != nil {
+				return err
+			}
+		}
 		if err := checkDocument(source, document); err != nil {
 			return err
 		}
 	}
 }
 
+// checkValues checks the values of JSON at the beginning of a text: these need no line --- between them.
+// It returns what follows them.
+func checkValues(source string, document []byte) ([]byte, error) {
+	values := json.NewDecoder(bytes.NewReader(document))
+	for {
+		rest := document[values.InputOffset():]
+		var value json.RawMessage
+		if values.Decode(&value) != nil {
+			return rest, nil
+		}
+		if err := checkDocument(source, value); err != nil {
+			return nil, err
+		}
+	}
+}
+
 func checkDocument(source string, document []byte) error {
-	if line := afterItsEnd(document); line != "" {
-		return fmt.Errorf("read the manifests: %s has something behind a line ..., which ends a document, and it would be left out: put a line --- before it", source)
+	if content.GoesOn(document) {
+		return fmt.Errorf("read the manifests: %s goes on behind the end of an object, %s, and what follows would be left out: put a line --- before it", source, nameIn(document))
 	}
 	_, strict := yaml.YAMLToJSONStrict(document)
-	var content map[string]any
-	if err := yaml.Unmarshal(document, &content); err != nil {
+	var object map[string]any
+	if err := yaml.Unmarshal(document, &object); err != nil {
 		return nil //nolint:nilerr // as above
 	}
 	if strict != nil {
 		// Apart from keys that are there twice both read the same.
 		return fmt.Errorf("read the manifests: %s has a key twice in one mapping, and only the last would count: %s", source, oneLine(strict))
 	}
-	return checkItems(source, content, false)
+	return checkItems(source, object, false)
 }
 
 // oneLine is an error of the YAML library, whose text has several lines.
@@ -120,33 +144,27 @@ func oneLine(err error) string {
 	return strings.TrimSpace(text)
 }
 
-// afterItsEnd returns the first line of content after a line ..., which ends a YAML
-// document.
-func afterItsEnd(document []byte) string {
-	ended := false
-	for line := range strings.Lines(string(document)) {
-		text := strings.TrimSpace(line)
-		rest, end := strings.CutPrefix(line, "...")
-		if end && (strings.TrimSpace(rest) == "" || strings.ContainsAny(rest[:1], " \t")) {
-			ended, text = true, strings.TrimSpace(rest)
-		}
-		switch {
-		case ended && text != "" && text[0] != '#' && text[0] != '%':
-			return text
-		}
+// nameIn is the kind and the name of the first object in a text.
+func nameIn(document []byte) string {
+	var object struct {
+		Kind     string
+		Metadata struct{ Name string }
 	}
-	return ""
+	if goyaml.NewDecoder(bytes.NewReader(document)).Decode(&object) != nil || object.Kind == "" {
+		return "which has no kind"
+	}
+	return strings.TrimSpace(object.Kind + " " + object.Metadata.Name)
 }
 
 // checkItems refuses an object with a list items: whatever reads it, here and in janusd,
 // takes it for a list of objects. A List in a List is refused too.
-func checkItems(source string, content map[string]any, inList bool) error {
-	items, isList := content["items"].([]any)
+func checkItems(source string, list map[string]any, inList bool) error {
+	items, isList := list["items"].([]any)
 	if !isList {
 		return nil
 	}
-	kind, _ := content["kind"].(string)
-	metadata, _ := content["metadata"].(map[string]any)
+	kind, _ := list["kind"].(string)
+	metadata, _ := list["metadata"].(map[string]any)
 	name, _ := metadata["name"].(string)
 	var objects []map[string]any
 	for _, item := range items {

@@ -145,7 +145,7 @@ func fromYAML(data []byte) (map[string]any, error) {
 // oneDocument reads one document of YAML; nil for one that has nothing but comments. What
 // its aliases come to is bounded by the parser, and by MaxBytes.
 func oneDocument(document []byte) (map[string]any, error) {
-	if goesOn(document) {
+	if GoesOn(document) {
 		return nil, errSeveral
 	}
 	asJSON, err := yaml.YAMLToJSONStrict(document)
@@ -160,9 +160,9 @@ func oneDocument(document []byte) (map[string]any, error) {
 	return fromJSON(asJSON)
 }
 
-// goesOn reports whether something follows the first document, as after "...", at which the text
+// GoesOn reports whether something follows the first document, as after "...", at which the text
 // is not split: the parser would drop it.
-func goesOn(document []byte) bool {
+func GoesOn(document []byte) bool {
 	var ignored struct{}
 	documents := goyaml.NewDecoder(bytes.NewReader(document))
 	return documents.Decode(&ignored) == nil && !errors.Is(documents.Decode(&ignored), io.EOF)

@@ -57,8 +57,11 @@ func classifyStatus(s metav1.Status) (Class, string) {
 	case http.StatusConflict:
 		return classifyConflict(s)
 	case http.StatusForbidden:
-		if hasCause(s, corev1.NamespaceTerminatingCause) {
+		switch {
+		case hasCause(s, corev1.NamespaceTerminatingCause):
 			return Terminal, Terminating
+		case refuserIn(s) == ByUncountedQuota:
+			return Retryable, NotInEffect
 		}
 		return Terminal, AccessDenied
 	case http.StatusNotFound:

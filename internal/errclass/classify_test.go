@@ -93,6 +93,9 @@ var classified = []struct {
 
 	{"403", apierrors.NewForbidden(configMaps, "a", errors.New("no")), errclass.Terminal, errclass.AccessDenied},
 	{"403 of a terminating namespace", status(403, metav1.StatusReasonForbidden, "being terminated", metav1.StatusCause{Type: corev1.NamespaceTerminatingCause, Field: "metadata.namespace"}), errclass.Terminal, errclass.Terminating},
+	{"403 of a quota", apierrors.NewForbidden(configMaps, "a", errors.New("exceeded quota: one, requested: count/configmaps=1")), errclass.Terminal, errclass.AccessDenied},
+	{"403 of a quota that is not counted yet", apierrors.NewForbidden(configMaps, "a", errors.New("status unknown for quota: one, resources: count/configmaps")), errclass.Retryable, errclass.NotInEffect},
+	{"403 of a webhook that speaks of a quota", status(403, metav1.StatusReasonForbidden, denied+": status unknown for quota: one"), errclass.Terminal, errclass.AccessDenied},
 	{"401", apierrors.NewUnauthorized("token expired"), errclass.Retryable, errclass.ServerUnavailable},
 	{"404 of the object", apierrors.NewNotFound(configMaps, "a"), errclass.Terminal, errclass.NotFound},
 	{"404 of the namespace", apierrors.NewNotFound(namespaces, "shop"), errclass.Terminal, errclass.NamespaceNotFound},

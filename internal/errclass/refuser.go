@@ -18,6 +18,7 @@ const (
 	ByPolicy         Refuser = "Policy"         // an admission policy
 	ByPodSecurity    Refuser = "PodSecurity"    // the pod-security level of the Namespace
 	ByQuota          Refuser = "Quota"          // a ResourceQuota
+	ByUncountedQuota Refuser = "UncountedQuota" // a ResourceQuota whose controller has yet to count what there is
 	ByServiceAccount Refuser = "ServiceAccount" // the ServiceAccount of a Pod is not there
 	ByEscalation     Refuser = "Escalation"     // nobody may grant more than they have
 	ByAllocation     Refuser = "Allocation"     // an address or a port is taken, or is in no range
@@ -36,7 +37,8 @@ var refusers = []struct {
 	{regexp.MustCompile(`conversion webhook for `), ByConversion},
 	{regexp.MustCompile(`(?s)[Pp]olicy ['"].*['"].* denied request|failed to configure (policy|binding)`), ByPolicy},
 	{regexp.MustCompile(`violates PodSecurity`), ByPodSecurity},
-	{regexp.MustCompile(`(exceeded|failed|insufficient) quota|status unknown for quota`), ByQuota},
+	{regexp.MustCompile(`(exceeded|failed|insufficient) quota`), ByQuota},
+	{regexp.MustCompile(`status unknown for quota`), ByUncountedQuota},
 	{regexp.MustCompile(`error looking up service account`), ByServiceAccount},
 	{regexp.MustCompile(`attempting to grant RBAC permissions`), ByEscalation},
 	{regexp.MustCompile(`already allocated|not in the valid range|failed to allocate`), ByAllocation},
@@ -93,6 +95,7 @@ var ways = map[Refuser]string{
 	ByPolicy:         "the ServiceAccount has the right: change what the policy objects to",
 	ByPodSecurity:    "change the Pod, or the pod-security label of the Namespace in an earlier change",
 	ByQuota:          "raise the quota, or free some of it in an earlier change",
+	ByUncountedQuota: "it is tried again until the controller of the quota has counted what there is",
 	ByServiceAccount: "create that ServiceAccount, in an earlier change if need be",
 	ByEscalation:     "grant the ServiceAccount of the Transaction every right that is in it, or bind or escalate on the role",
 	ByImpersonation:  "the installation of Janus has to let janusd act as that ServiceAccount for it",

@@ -29,8 +29,9 @@ func Wrap(err error, op, target string, sensitive bool) error {
 	}
 	wrapped := &Error{Op: op, Target: target, Class: class, Reason: reason, RetryAfter: retryAfter(err), Err: cause,
 		Refuser: RefuserOf(err), Backend: BackendOf(err), TimedOut: timedOut(err)}
-	if wrapped.Refuser == ByImpersonation {
-		wrapped.Hint = ByImpersonation.WayOut()
+	switch wrapped.Refuser {
+	case ByImpersonation, ByUncountedQuota:
+		wrapped.Hint = wrapped.Refuser.WayOut()
 	}
 	return wrapped
 }

@@ -46,15 +46,17 @@ type earlier struct {
 	listed listing
 }
 
-// before returns a target that need not be read: one that does not exist, or that is as it was
-// when its change was tried.
-func (e earlier) before(i int, ref target.Ref) (before *unstructured.Unstructured, known bool) {
+// before returns a target that need not be read: one that is as it was when its change was tried, or
+// that does not exist. One list alone that lacks a target is not believed, unless that is to be
+// created: then the API server has the last word.
+func (e earlier) before(i int, ref target.Ref, created bool) (before *unstructured.Unstructured, known bool) {
 	v, listed := e.listed.versionOf(ref)
 	if !listed {
 		return nil, false
 	}
 	if v == (mutate.Version{}) {
-		return nil, true
+		_, absent := e.tries.at(i, v)
+		return nil, absent || created
 	}
 	return e.tries.before(i, v)
 }

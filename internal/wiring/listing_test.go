@@ -60,9 +60,18 @@ func TestAListTellsOfManyTargets(t *testing.T) {
 			} else {
 				assert.Equal(t, mutate.Version{}, v)
 			}
-			before, spared := earlier{listed: listed}.before(i, ref)
+			before, spared := earlier{listed: listed}.before(i, ref, true)
 			assert.Equal(t, i > 0, spared, "what exists, and was not read before, is read")
 			assert.Nil(t, before)
+			_, spared = earlier{listed: listed}.before(i, ref, false)
+			assert.False(t, spared, "what a list lacks and is not to be created is read")
+			met := newTries("t", "a")
+			met.items[i] = tried{meets: mutate.Version{UID: "u", ResourceVersion: "6"}}
+			_, spared = earlier{met, listed}.before(i, ref, false)
+			assert.False(t, spared, "what the pre-flight has met is read where it has changed, and where a list lacks it")
+			met.items[i] = tried{}
+			_, spared = earlier{met, listed}.before(i, ref, false)
+			assert.Equal(t, i > 0, spared, "what neither the pre-flight has met nor the list is not read")
 		}
 	}
 	assert.Equal(t, 1, r.asked)

@@ -112,7 +112,7 @@ func (s session) readDecoded(ctx context.Context, i int, known earlier) (seen, e
 		return seen{}, err
 	}
 	change.Options = s.options(i)
-	if before, ok := known.before(i, change.Ref); ok {
+	if before, ok := known.before(i, change.Ref, spec.Type == api.Create); ok {
 		return seen{change: change, before: before}, stillThere(s.txn, i, change.Ref, before)
 	}
 	before, err := mutate.Read(ctx, change)

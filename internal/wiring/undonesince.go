@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine/plan"
@@ -20,9 +21,12 @@ import (
 // Transactions: others can make revisions, but not write the status of a Transaction. Of one that
 // is gone nothing is known.
 func (h *History) findSince(ctx context.Context, t *api.Transaction, number int64) (api.Undoing, error) {
-	s := since{undo: t, number: number}
-	if err := h.journal.Each(ctx, t.Namespace, s.note); err != nil {
-		return api.Undoing{}, err
+	s := newSince(t, number)
+	// What one list lacks is not believed to be gone.
+	for range 2 {
+		if err := h.journal.Each(ctx, t.Namespace, s.note); err != nil {
+			return api.Undoing{}, err
+		}
 	}
 	found, err := s.found()
 	if err != nil {
@@ -60,6 +64,7 @@ func undoneDigest(u *api.Undoing) string {
 type since struct {
 	undo   *api.Transaction
 	number int64
+	known  map[types.UID]bool
 
 	committed []api.UndoneRevision
 	// inTheWay are those because of which nothing is undone, and why.
@@ -68,6 +73,10 @@ type since struct {
 	unnumbered []unnumbered
 	// from is when the last Transaction up to the revision ended, as far as they are there.
 	from metav1.Time
+}
+
+func newSince(undo *api.Transaction, number int64) *since {
+	return &since{undo: undo, number: number, known: map[types.UID]bool{}}
 }
 
 type obstacle struct {
@@ -86,9 +95,13 @@ const (
 	inPart        = "has left changes in effect, though it has failed"
 )
 
-// note enters one Transaction. One that has no number has not held its locks, or is not to be
+// note enters one Transaction, as it is met first. One that has no number has not held its locks, or is not to be
 // remembered.
 func (s *since) note(t *api.Transaction) {
+	if s.known[t.UID] {
+		return
+	}
+	s.known[t.UID] = true
 	status := &t.Status
 	switch {
 	case t.UID == s.undo.UID || status.Phase.Terminal() && !inEffect(t):

@@ -85,7 +85,7 @@ func TestWhatHasCommittedSinceARevision(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := since{undo: ended("undo", 0, api.PhasePending, 0), number: c.since}
+			s := newSince(ended("undo", 0, api.PhasePending, 0), c.since)
 			s.note(s.undo)
 			for _, one := range c.there {
 				s.note(one)
@@ -103,7 +103,7 @@ func TestWhatHasCommittedSinceARevision(t *testing.T) {
 			assert.Equal(t, c.want, fmt.Sprint(numbers))
 		})
 	}
-	s := since{undo: ended("undo", 0, api.PhasePending, 0)}
+	s := newSince(ended("undo", 0, api.PhasePending, 0), 0)
 	for n := range api.MaxUndone + 1 {
 		s.note(ended(fmt.Sprint("a", n), int64(n+1), api.PhaseCommitted, n, committed))
 	}

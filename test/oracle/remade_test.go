@@ -43,7 +43,7 @@ func TestWhatIsNoRestorationIsFound(t *testing.T) {
 				w.checkpoint(func(s tree) { s["serviceAccountUID"] = "of-another" })
 				w.foreignDelete(Ref{serviceAccounts, ns, "deployer"})
 			}})},
-		{"a refusal that is not believed", Termination, "it was refused 40 times, and asked for again",
+		{"a refusal that is not believed", Termination, "it was refused 79 times, and asked for again",
 			commit(hooks{"after": func(w *world) {
 				for range mostRefusals + 1 {
 					w.request(faultinject.Call{Method: "POST", User: account}, mapB, nil, nil).Code = 403

@@ -68,6 +68,18 @@ func met(calls []faultinject.Call, in faultinject.Injection) bool {
 	})
 }
 
+// TestWhatHasShownADefectDoesSoNoMore runs plans that have shown one: those that are run by default are
+// every so many-th alone.
+func TestWhatHasShownADefectDoesSoNoMore(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{
+		"diamond/GET configmaps#0/truncated",
+		"twice-undone/GET transactions#0/truncated",
+	} {
+		runAgain(t, name)
+	}
+}
+
 func TestANameOfAPlanIsReadAsItIsWritten(t *testing.T) {
 	for _, name := range []string{
 		"patch/PATCH configmaps/alpha#0/crash-after",

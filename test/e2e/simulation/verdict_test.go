@@ -33,6 +33,8 @@ type outcome struct {
 	steps    int
 	trace    []string
 	evidence oracle.Evidence
+	// locksKept says that no process was away for so long that others might take its locks.
+	locksKept bool
 }
 
 // simulate runs a plan in a bubble of its own and judges it.
@@ -85,7 +87,7 @@ func (w *world) outcome() outcome {
 	for _, b := range oracle.Judge(evidence) {
 		o.breaches = append(o.breaches, b.Guarantee+": "+b.Message)
 	}
-	if w.plan.harmless {
+	if o.locksKept = w.locksKept(); w.plan.harmless && o.locksKept {
 		o.breaches = append(o.breaches, isolated(evidence)...)
 	}
 	return o

@@ -34,6 +34,8 @@ type world struct {
 	line      *faultinject.Line
 	machines  []*machine
 	frozen    map[int]time.Time // until when a machine stands still
+	since     map[int]time.Time // since when it has been away
+	away      time.Duration     // how long one has been at most
 	submitted map[int]bool      // which Transactions have been created
 	actors    *actors
 	history   oracle.History
@@ -79,7 +81,7 @@ type script struct {
 func mostSteps(took time.Duration) int { return 30_000 + 15*int(took.Seconds()) }
 
 func newWorld(p script) (*world, error) {
-	w := &world{plan: p, random: source(p.seed, 1), quietFrom: time.Now(), frozen: map[int]time.Time{}, submitted: map[int]bool{}, reads: map[string]int{}, lied: map[string]int{}}
+	w := &world{plan: p, random: source(p.seed, 1), quietFrom: time.Now(), frozen: map[int]time.Time{}, since: map[int]time.Time{}, submitted: map[int]bool{}, reads: map[string]int{}, lied: map[string]int{}}
 	w.server = apisim.New(apisim.Options{
 		Seed: p.seed, CRDs: kinds(), Namespaces: []string{namespace, systemNamespace},
 		Admit: w.admit, Mutate: w.mutate, Observe: w.observe, Allowed: w.allowed, CollectAtOnce: true,

@@ -16,7 +16,8 @@ const reuse = 25
 func (r *run) leave(out *result) {
 	ctx := context.WithoutCancel(r.ctx)
 	r.all.Wait()
-	clean := r.clean(ctx, out) && len(out.failures) == 0 && !r.altered()
+	// Sources may have been made again after the history was read.
+	clean := r.clean(ctx, out) && len(out.failures) == 0 && !r.altered() && !r.plan.has("sources-")
 	r.at.used++
 	if clean && r.at.used < reuse {
 		r.giveBack(r.Rights, r.at)

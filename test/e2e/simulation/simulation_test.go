@@ -8,6 +8,7 @@ package simulation
 import (
 	"flag"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -45,6 +46,8 @@ func TestSmallWorkloadsMeetEveryFault(t *testing.T) {
 		runAgain(t, *replay)
 		return
 	}
+	var faults atomic.Int64
+	t.Cleanup(func() { t.Logf("%d single faults in all", faults.Load()) })
 	for _, s := range small() {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
@@ -65,6 +68,7 @@ func TestSmallWorkloadsMeetEveryFault(t *testing.T) {
 				})
 			})
 			t.Logf("%d single faults, %d pairs", singles, pairs)
+			faults.Add(int64(singles))
 		})
 	}
 }

@@ -121,7 +121,7 @@ func checkValues(source string, document []byte) ([]byte, error) {
 
 func checkDocument(source string, document []byte) error {
 	if content.GoesOn(document) {
-		return fmt.Errorf("read the manifests: %s goes on behind the end of an object, %s, and what follows would be left out: put a line --- before it", source, nameIn(document))
+		return fmt.Errorf("read the manifests: %s goes on after the end of an object, %s, and what follows would be left out: put a line --- before it", source, nameIn(document))
 	}
 	_, strict := yaml.YAMLToJSONStrict(document)
 	var object map[string]any

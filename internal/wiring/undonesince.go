@@ -95,8 +95,8 @@ const (
 	inPart        = "has left changes in effect, though it has failed"
 )
 
-// note enters one Transaction, as it is met first. One that has no number has not held its locks, or is not to be
-// remembered.
+// note enters one Transaction, as it was in the first list that has it. One that has no number has
+// not held its locks, or is not to be remembered.
 func (s *since) note(t *api.Transaction) {
 	if s.known[t.UID] {
 		return

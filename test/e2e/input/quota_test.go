@@ -17,7 +17,7 @@ import (
 )
 
 // A ResourceQuota refuses what it limits until its controller has counted that. Of a kind that has
-// just been installed it counts none for half a minute or so.
+// just been installed it counts none for up to six minutes.
 func TestAQuotaThatHasNotBeenCountedIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	const create = "changes: [{type: Create, target: {apiVersion: v1, kind: Service, name: a}, content: {spec: {ports: [{port: 80}]}}}]"

@@ -65,12 +65,13 @@ var crashes = []act{
 // the other.
 func TestContendersAreIsolatedAndNoneStarves(t *testing.T) {
 	t.Parallel()
-	var next, kept, committed atomic.Int64
+	var kept, committed atomic.Int64
 	var workers sync.WaitGroup
+	drawn := make(chan uint64)
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
-			for n := next.Add(1); n <= int64(*contests); n = next.Add(1) {
-				o, done := contest(t, *first+uint64(n-1)) //nolint:gosec // it is not negative
+			for seed := range drawn {
+				o, done := contest(t, seed)
 				committed.Add(int64(done))
 				if o.locksKept {
 					kept.Add(1)
@@ -78,6 +79,10 @@ func TestContendersAreIsolatedAndNoneStarves(t *testing.T) {
 			}
 		})
 	}
+	for n := range *contests {
+		drawn <- *first + uint64(n)
+	}
+	close(drawn)
 	workers.Wait()
 	t.Logf("%d contests, %d Transactions committed in the %d in which no process was away for long", *contests, committed.Load(), kept.Load())
 }

@@ -112,13 +112,17 @@ func given(e, later step, err error) bool {
 	return e.kind == api.Create && home(e, later, err) && slices.Contains(givenObjects, later.ref.GVK.Kind+" "+later.ref.Name)
 }
 
-// usesUp: a ResourceQuota, what is deleted in the Namespace, or what may use less of a quota
-// after a change: beside the number of objects a quota knows what Pods ask for, the
-// capacity of claims and the ports of Services.
+// isQuota: a ResourceQuota of the Namespace.
+func isQuota(e, later step, _ error) bool {
+	return e.group() == schema.GroupKind{Kind: "ResourceQuota"} && e.ref.Namespace == later.ref.Namespace
+}
+
+// usesUp: what is deleted in the Namespace, or what may use less of a quota after a change:
+// beside the number of objects a quota knows what Pods ask for, the capacity of claims and
+// the ports of Services.
 func usesUp(e, later step, _ error) bool {
 	here := e.ref.Namespace != "" && e.ref.Namespace == later.ref.Namespace
-	return here && (e.group() == schema.GroupKind{Kind: "ResourceQuota"} || e.kind == api.Delete ||
-		e.kind != api.Create && slices.Contains(measured, e.group().Kind))
+	return here && (e.kind == api.Delete || e.kind != api.Create && slices.Contains(measured, e.group().Kind))
 }
 
 var measured = []string{

@@ -27,6 +27,7 @@ const (
 	dead       hurdle = "a webhook has not answered"
 	security   hurdle = "the pod-security level of the Namespace"
 	quota      hurdle = "a quota is used up"
+	uncounted  hurdle = "a quota has not been counted"
 	account    hurdle = "the ServiceAccount of the Pod is not found"
 	allocation hurdle = "an address or a port is taken"
 	admission  hurdle = "another admission plug-in has said no"
@@ -34,7 +35,7 @@ const (
 
 var byRefuser = map[errclass.Refuser]hurdle{
 	errclass.ByWebhook: webhook, errclass.ByPolicy: webhook, errclass.ByDeadWebhook: dead, errclass.ByConversion: conversion,
-	errclass.ByPodSecurity: security, errclass.ByQuota: quota, errclass.ByServiceAccount: account,
+	errclass.ByPodSecurity: security, errclass.ByQuota: quota, errclass.ByUncountedQuota: uncounted, errclass.ByServiceAccount: account,
 	errclass.ByEscalation: escalation, errclass.ByAllocation: allocation,
 }
 
@@ -102,7 +103,8 @@ var explanations = []explanation{
 	{"the claim of a volume", binds, []hurdle{ownerless}},
 	{"its Namespace", home, []hurdle{webhook, dead, security, admission}},
 	{"what every Namespace is given", given, []hurdle{absent}},
-	{"a quota, or what uses it up", usesUp, []hurdle{quota}},
+	{"a quota", isQuota, []hurdle{quota, uncounted}},
+	{"what uses a quota up", usesUp, []hurdle{quota}},
 	{"a limit in its Namespace", limits, []hurdle{admission, quota}},
 	{"the ServiceAccount of the Pod", runsAs, []hurdle{account, admission}},
 	{"a class that it goes by", classes, []hurdle{admission}},

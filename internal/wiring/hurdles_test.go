@@ -38,6 +38,7 @@ var (
 	noClass      = refusedBy(errclass.Rejected, 403, `pods "a" is forbidden: no PriorityClass with name high was found`)
 	privileged   = refusedBy(errclass.Rejected, 403, `pods "a" is forbidden: violates PodSecurity "restricted:latest": privileged`)
 	noQuota      = refusedBy(errclass.Rejected, 403, `configmaps "a" is forbidden: exceeded quota: one, requested: count/configmaps=1`)
+	notCounted   = refusedBy(errclass.NotInEffect, 403, `configmaps "a" is forbidden: status unknown for quota: one, resources: count/configmaps`)
 	webhookNo    = refusedBy(errclass.Rejected, 403, `admission webhook "a.example.com" denied the request: no`)
 	policyNo     = refusedBy(errclass.Invalid, 422, `configmaps "a" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no`)
 	webhookDead  = refusedBy(errclass.ServerUnavailable, 500, `Internal error occurred: failed calling webhook "a": failed to call webhook: Post "https://hook.other.svc:443/?timeout=10s": service "hook" not found`)
@@ -100,6 +101,9 @@ var explained = map[string]struct {
 	"what goes and frees some of a quota":                {api.Delete, configmap, "shop/c", "{}", configmap, "shop/a", "{}", noQuota, true},
 	"what is made beside it":                             {api.Create, configmap, "shop/c", "{}", configmap, "shop/a", "{}", noQuota, false},
 	"what goes in another namespace":                     {api.Delete, configmap, "other/c", "{}", configmap, "shop/a", "{}", noQuota, false},
+	"a quota that goes, what it has not counted":         {api.Delete, "v1 resourcequotas ResourceQuota", "shop/one", "{}", configmap, "shop/a", "{}", notCounted, true},
+	"a quota of another namespace":                       {api.Delete, "v1 resourcequotas ResourceQuota", "other/one", "{}", configmap, "shop/a", "{}", notCounted, false},
+	"what goes, a quota that is not counted":             {api.Delete, configmap, "shop/c", "{}", configmap, "shop/a", "{}", notCounted, false},
 	"a webhook that goes, what it refuses":               {api.Delete, hooks + "validatingwebhookconfigurations ValidatingWebhookConfiguration", "/w", "{}", configmap, "shop/a", "{}", webhookNo, true},
 	"a webhook that goes, what it does not answer for":   {api.Delete, hooks + "validatingwebhookconfigurations ValidatingWebhookConfiguration", "/w", "{}", configmap, "shop/a", "{}", webhookDead, true},
 	"a policy, what it refuses":                          {api.Patch, hooks + "validatingadmissionpolicies ValidatingAdmissionPolicy", "/p", "{}", configmap, "shop/a", "{}", policyNo, true},

@@ -81,6 +81,32 @@ changes:
 	}
 }
 
+// A change that is refused for a quota which the same Transaction deletes or changes first is made
+// when its turn comes: by then nothing may have to be counted any more.
+func TestAQuotaThatTheTransactionChangesIsNotWaitedForBeforehand(t *testing.T) {
+	t.Parallel()
+	for name, first := range map[string]string{
+		"deletes it": "{type: Delete, target: {apiVersion: v1, kind: ResourceQuota, name: five}}",
+		"raises it":  "{type: Patch, target: {apiVersion: v1, kind: ResourceQuota, name: five}, content: {spec: {hard: {count/services: \"7\"}}}, force: true}",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := harness.New(t)
+			e.ApplyQuota(`{apiVersion: v1, kind: ResourceQuota, metadata: {name: five}, spec: {hard: {count/services: "5"}}}`)
+			uncountQuota(t, e)
+			e.Start()
+			e.Submit("release", `
+changes:
+- `+first+`
+- {type: Create, target: {apiVersion: v1, kind: Service, name: a}, content: {spec: {ports: [{port: 80}]}}}`)
+			txn := e.Ended("release")
+			assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
+			assert.Equal(t, txn.Status.Items[0].Name, txn.Status.Items[1].DeferredBy)
+			e.NothingLeft("release")
+		})
+	}
+}
+
 // uncountQuota makes the quota of a namespace as it is while its controller cannot count.
 func uncountQuota(t *testing.T, e *harness.Env) {
 	t.Helper()

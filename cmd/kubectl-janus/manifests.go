@@ -73,7 +73,7 @@ func (f sources) read(ctx context.Context, s *session, namespace string) ([]mani
 	if len(f.Filenames) == 0 && f.Kustomize == "" {
 		return nil, nil
 	}
-	once, err := f.checkedTexts()
+	once, err := f.checkedTexts(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +130,7 @@ func (f sources) read(ctx context.Context, s *session, namespace string) ([]mani
 	return out, nil
 }
 
-// calledSource is what a file is called in messages.
+// calledSource is what something with manifests is called in messages.
 func calledSource(name string) string {
 	if name == "-" {
 		return "stdin"

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,16 +24,17 @@ import (
 // What reads manifests, as kubectl does, drops some of what is in them in silence, or says
 // what is wrong in words of Go. This looks at the text before.
 
-// checkedTexts looks at the texts of local files, and of stdin. It gives those that can be read once,
-// by their names: that of stdin, and what comes through a pipe, such as the <(command) of a shell.
-func (f sources) checkedTexts() (once map[string][]byte, err error) {
+// checkedTexts looks at the texts of local files, of stdin, and of what is downloaded. It gives those
+// that are read once, by their names: all but files, and what comes through a pipe, such as the
+// <(command) of a shell.
+func (f sources) checkedTexts(ctx context.Context) (once map[string][]byte, err error) {
 	once = map[string][]byte{}
 	for _, name := range f.Filenames {
-		if name == "-" {
-			if once[name], err = io.ReadAll(os.Stdin); err != nil {
-				return nil, fmt.Errorf("read stdin: %w", err)
+		if name == "-" || isURL(name) {
+			if once[name], err = readOnce(ctx, name); err != nil {
+				return nil, err
 			}
-			if err := checkText("stdin", once[name]); err != nil {
+			if err := checkText(calledSource(name), once[name]); err != nil {
 				return nil, err
 			}
 			continue
@@ -53,6 +55,17 @@ func (f sources) checkedTexts() (once map[string][]byte, err error) {
 	return once, nil
 }
 
+func readOnce(ctx context.Context, name string) ([]byte, error) {
+	if name != "-" {
+		return download(ctx, name)
+	}
+	data, err := io.ReadAll(os.Stdin)
+	if err != nil {
+		return nil, fmt.Errorf("read stdin: %w", err)
+	}
+	return data, nil
+}
+
 // isPipe reports whether a file cannot be read again from its beginning.
 func isPipe(path string) bool {
 	info, err := os.Stat(path)
@@ -61,7 +74,7 @@ func isPipe(path string) bool {
 
 // files are the local files that a name stands for.
 func (f sources) files(name string) []string {
-	if strings.HasPrefix(name, "http://") || strings.HasPrefix(name, "https://") || strings.HasPrefix(name, bundle.Scheme) {
+	if strings.HasPrefix(name, bundle.Scheme) {
 		return nil
 	}
 	matches := []string{name}

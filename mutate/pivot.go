@@ -39,10 +39,16 @@ func (c Change) admitPivot(ctx context.Context, before, after *unstructured.Unst
 		}
 		why, warnings = lost, append(warnings, untold...)
 	}
+	if why == "" {
+		refused, rules, err := c.byDefinition(ctx, before, after)
+		if err != nil {
+			return nil, err
+		}
+		why, warnings = refused, append(warnings, rules...)
+	}
 	switch {
 	case why == "":
-		rules, err := c.transitions(ctx, before, after)
-		return append(warnings, rules...), err
+		return warnings, nil
 	case c.Options.AcceptLoss || known(c.Options.Last):
 		return append(c.warn("a rollback cannot undo it: "+why), warnings...), nil
 	default:

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -44,14 +43,21 @@ func (c Change) rehearseCreation(ctx context.Context, before *unstructured.Unstr
 
 // refusesAField reports an answer that complains about a field other than the name. What
 // complains about the object as a whole may mean its name.
-func refusesAField(err error) bool {
+func refusesAField(err error) bool { return len(refusedFields(err)) > 0 }
+
+// refusedFields are those fields.
+func refusedFields(err error) []string {
 	status, ok := errclass.Status(err)
 	if !ok || status.Details == nil || status.Code != http.StatusUnprocessableEntity {
-		return false
+		return nil
 	}
-	return slices.ContainsFunc(status.Details.Causes, func(cause metav1.StatusCause) bool {
-		return cause.Field != "" && cause.Field != "<nil>" && !strings.HasPrefix(cause.Field, "metadata")
-	})
+	var out []string
+	for _, cause := range status.Details.Causes {
+		if cause.Field != "" && cause.Field != "<nil>" && !strings.HasPrefix(cause.Field, "metadata") {
+			out = append(out, cause.Field)
+		}
+	}
+	return out
 }
 
 // createAgain dry-runs the creation of an object under another name, without what only

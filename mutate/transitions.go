@@ -11,20 +11,29 @@ import (
 	"janus.io/janus/mutate/kinds"
 )
 
-// transitions warns of the rules in the definition of a custom resource that look at the
-// object as it was before a write: they may let a change pass and not its way back. Which
-// they are is read as the ServiceAccount; one that may not read definitions is not warned.
-func (c Change) transitions(ctx context.Context, before, after *unstructured.Unstructured) ([]string, error) {
+// byDefinition says what the definition of a custom resource has against a rollback from after to
+// before: why it would be refused for sure, and of what there is to warn. The definition is read as the
+// ServiceAccount; one that may not read definitions is told nothing.
+func (c Change) byDefinition(ctx context.Context, before, after *unstructured.Unstructured) (why string, warnings []string, err error) {
 	if scheme.Scheme.IsGroupRegistered(c.Ref.GVK.Group) {
-		return nil, nil
+		return "", nil, nil
 	}
 	definition, err := c.Environment.Cluster.Resource(kinds.Definitions).Get(ctx, c.Ref.GVR.GroupResource().String(), metav1.GetOptions{})
 	switch class := errclass.ClassOf(err); {
 	case err != nil && (class == errclass.Retryable || class == errclass.Unknown):
-		return nil, errclass.Wrap(err, "read the definition of", c.Ref.String(), false)
+		return "", nil, errclass.Wrap(err, "read the definition of", c.Ref.String(), false)
 	case err != nil:
-		return nil, nil
+		return "", nil, nil
 	}
+	if why, err = c.outgrown(ctx, definition, before, after); why != "" || err != nil {
+		return why, nil, err
+	}
+	return "", c.transitions(definition, before, after), nil
+}
+
+// transitions warns of the rules in the definition of a custom resource that look at the
+// object as it was before a write: they may let a change pass and not its way back.
+func (c Change) transitions(definition, before, after *unstructured.Unstructured) []string {
 	var out []string
 	for _, rule := range kinds.TransitionRules(definition.Object, c.Ref.GVK.Version, before.Object, after.Object) {
 		if len(out) == kinds.MaxRules {
@@ -32,5 +41,5 @@ func (c Change) transitions(ctx context.Context, before, after *unstructured.Uns
 		}
 		out = append(out, c.warn("a rollback may be refused by a transition rule of its definition: "+c.path(rule.Path)+": "+errclass.Printable(rule.Text))...)
 	}
-	return out, nil
+	return out
 }

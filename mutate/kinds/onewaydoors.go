@@ -29,6 +29,8 @@ var doors = []door{
 	{Claim, "spec.resources.requests.storage grows", grown},
 	{Claim, "spec.volumeName is set", once("spec", "volumeName")},
 	{Claim, "spec.storageClassName is set", once("spec", "storageClassName")},
+	// As soon as the driver has applied it.
+	{Claim, "spec.volumeAttributesClassName is set", once("spec", "volumeAttributesClassName")},
 	{Volume, "spec.nodeAffinity is set", once("spec", "nodeAffinity")},
 	{Volume, "spec.volumeAttributesClassName is set", once("spec", "volumeAttributesClassName")},
 	{Volume, "spec.csi.controllerExpandSecretRef is set", once("spec", "csi", "controllerExpandSecretRef")},

@@ -1,0 +1,91 @@
+package mutate
+
+import (
+	"context"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"janus.io/janus/internal/errclass"
+)
+
+// outgrown says that a custom resource has a value which its definition does not allow any more, and
+// which the change would replace: the API server keeps such a value as long as nobody touches it, and
+// lets nobody write it again. What the definition allows is asked by a dry run of a creation. It is
+// not asked about an object that is younger than the definition, nor where an earlier item has changed
+// the definition: a rollback takes that back.
+func (c Change) outgrown(ctx context.Context, definition, before, after *unstructured.Unstructured) (string, error) {
+	if !mayBeOutgrown(definition, before) || !differInContent(before.Object, after.Object) {
+		return "", nil
+	}
+	if c.Environment.Redefined != nil {
+		if redefined, err := c.Environment.Redefined(ctx); err != nil || len(redefined) > 0 {
+			return "", c.wrap(err, "find the definition of")
+		}
+	}
+	_, err := c.createAgain(ctx, before)
+	class := errclass.ClassOf(err)
+	switch {
+	case err == nil:
+		return "", nil
+	case class == errclass.Retryable, class == errclass.Unknown:
+		return "", c.wrap(err, "rehearse the re-creation of")
+	case errclass.RefuserOf(err) == "" && slices.ContainsFunc(refusedFields(err), func(path string) bool { return differAt(before.Object, after.Object, path) }):
+		return "its definition does not allow any more what it has now: " + c.wrap(err, "rehearse the re-creation of").Error(), nil
+	default:
+		return "", nil // The name, a right to create, or another creation that is not this one.
+	}
+}
+
+// mayBeOutgrown reports whether a definition may have been changed after an object was created. Times
+// are kept by the second.
+func mayBeOutgrown(definition, before *unstructured.Unstructured) bool {
+	if definition.GetGeneration() == 1 {
+		return false
+	}
+	entries := definition.GetManagedFields()
+	if len(entries) == 0 {
+		return true
+	}
+	created := before.GetCreationTimestamp()
+	return slices.ContainsFunc(entries, func(e metav1.ManagedFieldsEntry) bool {
+		return e.Subresource == "" && (e.Time == nil || !e.Time.Before(&created))
+	})
+}
+
+// differInContent reports whether two versions of an object differ in what a schema is about.
+func differInContent(before, after map[string]any) bool {
+	for _, object := range []map[string]any{before, after} {
+		for name := range object {
+			if name != "metadata" && name != "status" && !reflect.DeepEqual(before[name], after[name]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// differAt reports whether two values differ at a path as the API server writes it, such as
+// spec.rules[0].host or spec.limits[cpu].
+func differAt(before, after any, path string) bool {
+	for _, step := range strings.FieldsFunc(path, func(r rune) bool { return r == '.' || r == '[' || r == ']' }) {
+		before, after = member(before, step), member(after, step)
+	}
+	return !reflect.DeepEqual(before, after)
+}
+
+func member(value any, step string) any {
+	switch value := value.(type) {
+	case map[string]any:
+		return value[step]
+	case []any:
+		if n, err := strconv.Atoi(step); err == nil && n >= 0 && n < len(value) {
+			return value[n]
+		}
+	}
+	return nil
+}

@@ -138,6 +138,9 @@ func (c Change) restoreOnce(ctx context.Context, e Effect, seen *unstructured.Un
 	if err := c.spare(ctx, e, live, desired, so, earlier); err != nil {
 		return outcome.Undone{}, false, err
 	}
+	if err := c.atRest(live, desired); err != nil {
+		return outcome.Undone{}, false, err
+	}
 	// To look may have taken long, and would find what another process has restored as
 	// another client has written it since.
 	if err := c.Fences.confirm(ctx, false); err != nil {

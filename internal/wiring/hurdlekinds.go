@@ -47,6 +47,11 @@ func defines(e, later step, _ error) bool {
 	return e.group() == target.CRDKind && e.kind != api.Delete && e.ref.Name == later.ref.GVR.GroupResource().String()
 }
 
+// suspends: the template of a Job can be changed once its controller has stopped it.
+func suspends(e, later step, _ error) bool {
+	return e.group() == kinds.Job && e.kind != api.Delete && e.ref.ID() == later.ref.ID()
+}
+
 // judges: a webhook or a policy; to delete one counts as well.
 func judges(e, _ step, _ error) bool { return e.ref.GVK.Group == admissionGroup }
 

@@ -93,6 +93,7 @@ type explanation struct {
 // explanations is the table of what can be the reason of what.
 var explanations = []explanation{
 	{"the definition of its kind", defines, []hurdle{unserved, unfit, conversion}},
+	{"the suspension of the Job", suspends, []hurdle{unfit}},
 	{"a webhook or a policy", judges, []hurdle{webhook, dead}},
 	{"a webhook or a policy that completes objects", mutates, []hurdle{unfit, admission, security}},
 	{"what is behind a webhook", backs, []hurdle{dead}},

@@ -3,6 +3,7 @@ package kinds
 import (
 	"fmt"
 	"reflect"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 )
@@ -33,6 +34,20 @@ func begun(before, after map[string]any) string {
 		return "the template of a Job that runs cannot be changed back"
 	}
 	return ""
+}
+
+// Runs reports whether a Job that is to be suspended has not come to rest: until its controller has said
+// so, nobody may change its template.
+func Runs(job map[string]any) bool {
+	active, _ := field(job, "status", "active").(int64)
+	if active > 0 {
+		return true
+	}
+	conditions, _ := field(job, "status", "conditions").([]any)
+	return field(job, "status", "startTime") != nil && !slices.ContainsFunc(conditions, func(c any) bool {
+		condition, _ := c.(map[string]any)
+		return condition["type"] == "Suspended" && condition["status"] == "True"
+	})
 }
 
 // stored: objects may be stored in a version from then on, and it cannot be removed.

@@ -3,6 +3,7 @@ package mutate
 import (
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"janus.io/janus/internal/errclass"
@@ -32,10 +33,27 @@ func (c Change) admitAlive(before *unstructured.Unstructured, op string) error {
 func waitsFor(obj *unstructured.Unstructured) string {
 	f := obj.GetFinalizers()
 	if obj.GetKind() == target.NamespaceKind.Kind && len(f) == 0 {
+		if why := undiscovered(obj); why != "" {
+			return " and waits until what is in it can be told: " + errclass.Printable(why)
+		}
 		return " and waits until what is in it is gone"
 	}
 	if len(f) > 0 {
 		return errclass.Printable(" and waits for its finalizers " + strings.Join(f, ", "))
+	}
+	return ""
+}
+
+// undiscovered says that what is in a Namespace cannot be told, because an API does not answer that
+// another server has; empty if it can.
+func undiscovered(namespace *unstructured.Unstructured) string {
+	conditions, _, _ := unstructured.NestedSlice(namespace.Object, "status", "conditions")
+	for _, c := range conditions {
+		condition, _ := c.(map[string]any)
+		if condition["type"] == string(corev1.NamespaceDeletionDiscoveryFailure) && condition["status"] == string(corev1.ConditionTrue) {
+			message, _ := condition["message"].(string)
+			return message + "; see `kubectl get apiservices`"
+		}
 	}
 	return ""
 }

@@ -10,6 +10,7 @@ import (
 	"janus.io/janus/fieldmerge"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/outcome"
+	"janus.io/janus/internal/target"
 	"janus.io/janus/snapshot"
 )
 
@@ -179,5 +180,8 @@ func (c Change) remove(ctx context.Context, seen Version, propagation metav1.Del
 func (c Change) awaitGone(live *unstructured.Unstructured) error {
 	err := c.fail(errclass.Retryable, errclass.Terminating, "delete", "it is being deleted%s", waitsFor(live))
 	err.Awaited = []errclass.Awaited{{ID: c.Ref.ID()}}
+	if c.Ref.GVK.GroupKind() == target.NamespaceKind && undiscovered(live) != "" {
+		err.Refuser = errclass.ByDeadAPI
+	}
 	return err
 }

@@ -11,15 +11,15 @@ import (
 func IsSetAside(item *api.Item) bool { return item.State == api.ItemRollingBack && item.SetAside }
 
 // Curable reports a refusal for which what an earlier change has done may be the reason. To
-// wait for a webhook that an earlier change has made, and that nobody serves, is to wait in
-// vain.
+// wait for a webhook or an API that an earlier change has made, and that nobody serves, is to wait
+// in vain.
 func Curable(err error) bool {
 	switch errclass.ReasonOf(err) {
 	case errclass.Invalid, errclass.TooLarge, errclass.AlreadyAllocated, errclass.NotFound, errclass.NamespaceNotFound, errclass.KindNotFound,
 		errclass.AccessDenied, errclass.Rejected, errclass.WebhookUnavailable, errclass.NotEmpty, errclass.ControllerMade:
 		return true
 	}
-	return false
+	return errclass.RefuserOf(err) == errclass.ByDeadAPI
 }
 
 // ClearSetAside drops what was said of an item that was set aside and is rolled back.

@@ -8,6 +8,7 @@ import (
 const (
 	admissionGroup = "admissionregistration.k8s.io"
 	rolesGroup     = "rbac.authorization.k8s.io"
+	apiGroup       = "apiregistration.k8s.io"
 )
 
 // Decides reports whether the target of an item has a say in whether that of another may
@@ -60,6 +61,8 @@ func mayRefuse(t *api.Transaction, j, i int, refusal error) bool {
 	item, other := &t.Status.Items[j], &t.Status.Items[i]
 	reason := errclass.ReasonOf(refusal)
 	switch {
+	case errclass.RefuserOf(refusal) == errclass.ByDeadAPI:
+		return groupOf(item) == apiGroup
 	case reason == errclass.WebhookUnavailable:
 		behind := item.Target.Namespace != "" && item.Target.Namespace == errclass.BackendOf(refusal)
 		return groupOf(item) == admissionGroup || behind

@@ -24,6 +24,7 @@ const (
 	ByAllocation     Refuser = "Allocation"     // an address or a port is taken, or is in no range
 	ByConversion     Refuser = "Conversion"     // the webhook that converts between versions
 	ByImpersonation  Refuser = "Impersonation"  // janusd may not act as the ServiceAccount, or not for this
+	ByDeadAPI        Refuser = "DeadAPI"        // an API that another server has does not answer
 )
 
 // refusers are known by the words of their answers, which are the only thing that tells

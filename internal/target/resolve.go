@@ -145,7 +145,7 @@ func (r *Resolver) ResolveOwner(owner metav1.OwnerReference, namespace string) (
 func (r *Resolver) Namespaced() ([]schema.GroupVersionResource, error) {
 	lists, err := r.discovery.ServerPreferredNamespacedResources()
 	if err != nil {
-		return nil, errclass.Wrap(err, "discover", "the namespaced resources", false)
+		return nil, undiscovered(err, "the namespaced resources")
 	}
 	var out []schema.GroupVersionResource
 	for _, list := range lists {

@@ -25,18 +25,8 @@ type ServedKind struct {
 // again. If a group does not answer it returns an error: what it serves is not known.
 func (r *Resolver) Kinds() ([]ServedKind, error) {
 	_, lists, err := r.discovery.ServerGroupsAndResources()
-	var failed *discovery.ErrGroupDiscoveryFailed
-	if errors.As(err, &failed) {
-		var names []string
-		for gv := range maps.Keys(failed.Groups) {
-			names = append(names, gv.String())
-		}
-		slices.Sort(names)
-		return nil, errclass.New(errclass.Unknown, errclass.ServerUnavailable, "discover", "the kinds that are served",
-			"these APIs do not answer: %s", strings.Join(names, ", ")).WithHint("see `kubectl get apiservices`")
-	}
 	if err != nil {
-		return nil, errclass.Wrap(err, "discover", "the kinds that are served", false)
+		return nil, undiscovered(err, "the kinds that are served")
 	}
 	var out []ServedKind
 	for _, list := range lists {
@@ -51,6 +41,24 @@ func (r *Resolver) Kinds() ([]ServedKind, error) {
 		}
 	}
 	return out, nil
+}
+
+// undiscovered is the error of a discovery. Where groups do not answer it names them: another server
+// has them.
+func undiscovered(err error, what string) error {
+	var failed *discovery.ErrGroupDiscoveryFailed
+	if !errors.As(err, &failed) {
+		return errclass.Wrap(err, "discover", what, false)
+	}
+	var names []string
+	for gv := range maps.Keys(failed.Groups) {
+		names = append(names, gv.String())
+	}
+	slices.Sort(names)
+	out := errclass.New(errclass.Unknown, errclass.ServerUnavailable, "discover", what, "these APIs do not answer: %s", strings.Join(names, ", ")).
+		WithHint("see `kubectl get apiservices`")
+	out.Refuser = errclass.ByDeadAPI
+	return out
 }
 
 // VersionsOf returns the versions in which the cluster serves a resource, sorted. It asks the API

@@ -83,7 +83,7 @@ func (c Change) foreseen(ctx context.Context, s Strategy, to Ownership, before, 
 	if err != nil {
 		return Forecast{}, err
 	}
-	warnings = append(append(warnings, c.removes(taken)...), answer...)
+	warnings = append(append(append(warnings, c.ownHarm(before, after)...), c.removes(taken)...), answer...)
 	return Forecast{After: fieldmerge.Outcome(before, after), Taken: taken, Took: took, Idle: idle, Warnings: warnings}, nil
 }
 

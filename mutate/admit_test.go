@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -22,8 +23,8 @@ func TestANamespaceThatCannotBeEmptiedNamesTheAPIThatDoesNotAnswer(t *testing.T)
 	err := c.awaitGone(namespace("True"))
 	assert.Equal(t, errclass.ByDeadAPI, errclass.RefuserOf(err))
 	assert.Equal(t, errclass.Terminating, errclass.ReasonOf(err))
-	assert.ErrorContains(t, err, "and waits until what is in it can be told: example.com/v1: stale GroupVersion discovery; see `kubectl get apiservices`")
+	require.ErrorContains(t, err, "and waits until what is in it can be told: example.com/v1: stale GroupVersion discovery; see `kubectl get apiservices`")
 	err = c.awaitGone(namespace("False"))
 	assert.Empty(t, errclass.RefuserOf(err))
-	assert.ErrorContains(t, err, "and waits until what is in it is gone")
+	require.ErrorContains(t, err, "and waits until what is in it is gone")
 }

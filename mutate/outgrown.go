@@ -17,7 +17,7 @@ import (
 // which the change would replace: the API server keeps such a value as long as nobody touches it, and
 // lets nobody write it again. What the definition allows is asked by a dry run of a creation. It is
 // not asked about an object that is younger than the definition, nor where an earlier item has changed
-// the definition: a rollback takes that back.
+// the definition: a rollback restores that too.
 func (c Change) outgrown(ctx context.Context, definition, before, after *unstructured.Unstructured) (string, error) {
 	if !mayBeOutgrown(definition, before) || !differInContent(before.Object, after.Object) {
 		return "", nil

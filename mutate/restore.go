@@ -1,6 +1,7 @@
 package mutate
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -135,10 +136,7 @@ func (c Change) restoreOnce(ctx context.Context, e Effect, seen *unstructured.Un
 	if earlier {
 		so.restored = &wanted // by a call that did not get to the owners
 	}
-	if err := c.spare(ctx, e, live, desired, so, earlier); err != nil {
-		return outcome.Undone{}, false, err
-	}
-	if err := c.atRest(live, desired); err != nil {
+	if err := cmp.Or(c.spare(ctx, e, live, desired, so, earlier), c.atRest(live, desired)); err != nil {
 		return outcome.Undone{}, false, err
 	}
 	// To look may have taken long, and would find what another process has restored as

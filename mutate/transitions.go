@@ -12,7 +12,7 @@ import (
 )
 
 // byDefinition says what the definition of a custom resource has against a rollback from after to
-// before: why it would be refused for sure, and of what there is to warn. The definition is read as the
+// before: why it would be refused for sure, and warnings. The definition is read as the
 // ServiceAccount; one that may not read definitions is told nothing.
 func (c Change) byDefinition(ctx context.Context, before, after *unstructured.Unstructured) (why string, warnings []string, err error) {
 	if scheme.Scheme.IsGroupRegistered(c.Ref.GVK.Group) {

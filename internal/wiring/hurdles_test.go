@@ -56,6 +56,7 @@ const (
 	configmap = "v1 configmaps ConfigMap"
 	podOf     = "v1 pods Pod"
 	service   = "v1 services Service"
+	jobOf     = "batch/v1 jobs Job"
 	gadget    = "example.com/v1 gadgets Gadget"
 )
 
@@ -104,6 +105,10 @@ var explained = map[string]struct {
 	"a quota that goes, what it has not counted":         {api.Delete, "v1 resourcequotas ResourceQuota", "shop/one", "{}", configmap, "shop/a", "{}", notCounted, true},
 	"a quota of another namespace":                       {api.Delete, "v1 resourcequotas ResourceQuota", "other/one", "{}", configmap, "shop/a", "{}", notCounted, false},
 	"what goes, a quota that is not counted":             {api.Delete, configmap, "shop/c", "{}", configmap, "shop/a", "{}", notCounted, false},
+	"a Job that is suspended, its template":              {api.Patch, jobOf, "shop/a", "{}", jobOf, "shop/a", "{}", tooSmall, true},
+	"another Job":                                        {api.Patch, jobOf, "shop/b", "{}", jobOf, "shop/a", "{}", tooSmall, false},
+	"a Job that goes":                                    {api.Delete, jobOf, "shop/a", "{}", jobOf, "shop/a", "{}", tooSmall, false},
+	"a Deployment that was changed before":               {api.Patch, "apps/v1 deployments Deployment", "shop/a", "{}", "apps/v1 deployments Deployment", "shop/a", "{}", tooSmall, false},
 	"a webhook that goes, what it refuses":               {api.Delete, hooks + "validatingwebhookconfigurations ValidatingWebhookConfiguration", "/w", "{}", configmap, "shop/a", "{}", webhookNo, true},
 	"a webhook that goes, what it does not answer for":   {api.Delete, hooks + "validatingwebhookconfigurations ValidatingWebhookConfiguration", "/w", "{}", configmap, "shop/a", "{}", webhookDead, true},
 	"a policy, what it refuses":                          {api.Patch, hooks + "validatingadmissionpolicies ValidatingAdmissionPolicy", "/p", "{}", configmap, "shop/a", "{}", policyNo, true},

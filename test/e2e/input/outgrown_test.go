@@ -109,7 +109,7 @@ func inForce(t *testing.T, e *harness.Env, ref, schema string) {
 	}))
 }
 
-// Where the same Transaction changes the definition, its rollback takes that back too.
+// Where the same Transaction changes the definition, its rollback restores that too.
 func TestWhatTheTransactionItselfOutgrowsIsRolledBack(t *testing.T) {
 	t.Parallel()
 	e, fill := outgrown(t, strings.Replace(anyGadget, "size: {type: integer}", "size: {type: integer, minimum: 1}", 1))

@@ -12,14 +12,18 @@ func IsSetAside(item *api.Item) bool { return item.State == api.ItemRollingBack 
 
 // Curable reports a refusal for which what an earlier change has done may be the reason. To
 // wait for a webhook or an API that an earlier change has made, and that nobody serves, is to wait
-// in vain.
+// in vain; so may be the wait for the count of a quota.
 func Curable(err error) bool {
 	switch errclass.ReasonOf(err) {
 	case errclass.Invalid, errclass.TooLarge, errclass.AlreadyAllocated, errclass.NotFound, errclass.NamespaceNotFound, errclass.KindNotFound,
 		errclass.AccessDenied, errclass.Rejected, errclass.WebhookUnavailable, errclass.NotEmpty, errclass.ControllerMade:
 		return true
 	}
-	return errclass.RefuserOf(err) == errclass.ByDeadAPI
+	switch errclass.RefuserOf(err) {
+	case errclass.ByDeadAPI, errclass.ByConversion, errclass.ByUncountedQuota:
+		return true
+	}
+	return false
 }
 
 // ClearSetAside drops what was said of an item that was set aside and is rolled back.

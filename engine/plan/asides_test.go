@@ -8,10 +8,13 @@ import (
 	"janus.io/janus/internal/errclass"
 )
 
-// A rollback that waits for an API which the Transaction itself has registered would wait for ever.
+// A rollback that waits for an API which the Transaction itself has registered would wait for ever, and
+// for long where it waits for a conversion webhook, or for the count of a quota.
 func TestWhatAnAPIThatDoesNotAnswerKeepsFromBeingRolledBackIsSetAside(t *testing.T) {
 	err := errclass.New(errclass.Unknown, errclass.ServerUnavailable, "discover", "the namespaced resources", "these APIs do not answer: example.com/v1")
 	assert.False(t, Curable(err), "a server that does not answer is waited for")
-	err.Refuser = errclass.ByDeadAPI
-	assert.True(t, Curable(err))
+	for _, by := range []errclass.Refuser{errclass.ByDeadAPI, errclass.ByConversion, errclass.ByUncountedQuota} {
+		err.Refuser = by
+		assert.True(t, Curable(err), by)
+	}
 }

@@ -59,10 +59,14 @@ func rules(item, other *api.Item) bool {
 // possible that was not.
 func mayRefuse(t *api.Transaction, j, i int, refusal error) bool {
 	item, other := &t.Status.Items[j], &t.Status.Items[i]
-	reason := errclass.ReasonOf(refusal)
+	reason, by := errclass.ReasonOf(refusal), errclass.RefuserOf(refusal)
 	switch {
-	case errclass.RefuserOf(refusal) == errclass.ByDeadAPI:
+	case by == errclass.ByDeadAPI:
 		return groupOf(item) == apiGroup
+	case by == errclass.ByConversion:
+		return defines(item, other) && !Creates(t, j)
+	case by == errclass.ByUncountedQuota:
+		return is(item, "", "ResourceQuota") && item.Target.Namespace == other.Target.Namespace
 	case reason == errclass.WebhookUnavailable:
 		behind := item.Target.Namespace != "" && item.Target.Namespace == errclass.BackendOf(refusal)
 		return groupOf(item) == admissionGroup || behind

@@ -47,6 +47,11 @@ func TestWhatIsRolledBackBeforeAnItemThatDependsOnIt(t *testing.T) {
 	refusal := func(reason string) error {
 		return errclass.New(errclass.Terminal, reason, "delete", "ConfigMap shop/web", "no")
 	}
+	by := func(refuser errclass.Refuser) error {
+		err := errclass.New(errclass.Unknown, errclass.ServerUnavailable, "delete", "ConfigMap shop/web", "no")
+		err.Refuser = refuser
+		return err
+	}
 	for _, c := range []struct {
 		what    string
 		change  api.ChangeType
@@ -65,6 +70,12 @@ func TestWhatIsRolledBackBeforeAnItemThatDependsOnIt(t *testing.T) {
 		{"a definition that was made", api.Create, crdOf("webs.example.com"), refusal(errclass.Invalid), false},
 		{"a Service, where a port is taken", api.Patch, "v1 Service services shop b", refusal(errclass.AlreadyAllocated), false},
 		{"what is behind a webhook that does not answer", api.Patch, "apps/v1 Deployment deployments shop hook", webhookDown, true},
+		{"an API that does not answer", api.Create, "apiregistration.k8s.io/v1 APIService apiservices - v1.example.com", by(errclass.ByDeadAPI), true},
+		{"a definition, where an API does not answer", api.Patch, crdOf("webs.example.com"), by(errclass.ByDeadAPI), false},
+		{"a definition that got a conversion", api.Patch, crdOf("webs.example.com"), by(errclass.ByConversion), true},
+		{"a definition that was made with a conversion", api.Create, crdOf("webs.example.com"), by(errclass.ByConversion), false},
+		{"a quota that has not been counted", api.Create, "v1 ResourceQuota resourcequotas shop q", by(errclass.ByUncountedQuota), true},
+		{"such a quota elsewhere", api.Create, "v1 ResourceQuota resourcequotas other q", by(errclass.ByUncountedQuota), false},
 		{"a Deployment elsewhere", api.Patch, "apps/v1 Deployment deployments other hook", webhookDown, false},
 	} {
 		t.Run(c.what, func(t *testing.T) {

@@ -78,7 +78,7 @@ func (r *run) refusedBy(s *state, k, j int) bool {
 		return false
 	}
 	_, group, _ := strings.Cut(r.Items[j].Resource, ".")
-	return s.items[k].reason == "WebhookUnavailable" || slices.Contains([]string{"admissionregistration.k8s.io", "rbac.authorization.k8s.io", "apiextensions.k8s.io"}, group) ||
+	return s.items[k].reason == "WebhookUnavailable" || slices.Contains([]string{"admissionregistration.k8s.io", "rbac.authorization.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io"}, group) ||
 		slices.Contains([]string{"resourcequotas", "limitranges", "namespaces"}, r.Items[j].Resource)
 }
 

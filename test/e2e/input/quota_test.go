@@ -107,6 +107,29 @@ changes:
 	}
 }
 
+// Where the quota is of the same Transaction, a rollback deletes it before it waits for the count.
+func TestARollbackDoesNotWaitForTheCountOfItsOwnQuota(t *testing.T) {
+	t.Parallel()
+	e := harness.New(t)
+	e.Apply("{apiVersion: v1, kind: Service, metadata: {name: a}, spec: {ports: [{port: 80}]}}")
+	uncounted := false
+	e.Start(harness.Acting(harness.Around{Undo: func(string, int) {
+		if !uncounted {
+			uncounted = true
+			uncountQuota(t, e)
+		}
+	}}))
+	txn := e.Run("release", `
+changes:
+- {type: Create, target: {apiVersion: v1, kind: ResourceQuota, name: five}, content: {spec: {hard: {count/services: "5"}}}, readyWhen: {status: Ready}}
+- {type: Delete, target: {apiVersion: v1, kind: Service, name: a}}
+- {type: Await, target: {apiVersion: v1, kind: ConfigMap, name: never}, readyWhen: {status: Ready, timeout: 1s}}`)
+	assert.True(t, uncounted)
+	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
+	assert.NotNil(t, e.Object("Service/a"))
+	e.NothingLeft("release")
+}
+
 // uncountQuota makes the quota of a namespace as it is while its controller cannot count.
 func uncountQuota(t *testing.T, e *harness.Env) {
 	t.Helper()

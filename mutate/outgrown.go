@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"janus.io/janus/internal/errclass"
+	"janus.io/janus/mutate/kinds"
 )
 
 // outgrown says that a custom resource has a value which its definition does not allow any more, and
@@ -19,7 +20,7 @@ import (
 // not asked about an object that is younger than the definition, nor where an earlier item has changed
 // the definition: a rollback restores that too.
 func (c Change) outgrown(ctx context.Context, definition, before, after *unstructured.Unstructured) (string, error) {
-	if !mayBeOutgrown(definition, before) || !differInContent(before.Object, after.Object) {
+	if !mayBeOutgrown(definition, before) || !differInContent(before.Object, after.Object) || c.createdOtherwise(definition, before, after) {
 		return "", nil
 	}
 	if c.Environment.Redefined != nil {
@@ -39,6 +40,13 @@ func (c Change) outgrown(ctx context.Context, definition, before, after *unstruc
 	default:
 		return "", nil // The name, a right to create, or another creation that is not this one.
 	}
+}
+
+// createdOtherwise reports whether a rule may ask something else of the creation of an object than of the
+// update that a rollback is.
+func (c Change) createdOtherwise(definition, before, after *unstructured.Unstructured) bool {
+	rules := kinds.TransitionRules(definition.Object, c.Ref.GVK.Version, before.Object, after.Object)
+	return slices.ContainsFunc(rules, func(r kinds.TransitionRule) bool { return r.Creation })
 }
 
 // mayBeOutgrown reports whether a definition may have been changed after an object was created. Times

@@ -55,7 +55,7 @@ func undiscovered(err error, what string) error {
 		names = append(names, gv.String())
 	}
 	slices.Sort(names)
-	out := errclass.New(errclass.Unknown, errclass.ServerUnavailable, "discover", what, "these APIs do not answer: %s", strings.Join(names, ", ")).
+	out := errclass.New(errclass.Retryable, errclass.ServerUnavailable, "discover", what, "these APIs do not answer: %s", strings.Join(names, ", ")).
 		WithHint("see `kubectl get apiservices`")
 	out.Refuser = errclass.ByDeadAPI
 	return out

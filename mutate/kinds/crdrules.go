@@ -13,8 +13,12 @@ const MaxRules = 3
 
 var namesOldSelf = regexp.MustCompile(`\boldSelf\b`)
 
-// TransitionRule is a rule that names oldSelf, at or above a field that changes.
-type TransitionRule struct{ Path, Text string }
+// TransitionRule is a rule that names oldSelf, at or above a field that changes. With Creation it is one
+// for the creation of an object too, and may ask more of that than of an update.
+type TransitionRule struct {
+	Path, Text string
+	Creation   bool
+}
 
 // TransitionRules returns the rules of a version of a CustomResourceDefinition that look at the object
 // as it was, at or above a field that changes.
@@ -41,7 +45,7 @@ func walkRules(node map[string]any, path string, before, after any) []Transition
 			if message, ok := rule["message"].(string); ok && message != "" {
 				text = fmt.Sprintf("%s (%s)", message, text)
 			}
-			out = append(out, TransitionRule{max(path, "."), text})
+			out = append(out, TransitionRule{max(path, "."), text, rule["optionalOldSelf"] == true})
 		}
 	}
 	properties, _ := node["properties"].(map[string]any)

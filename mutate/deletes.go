@@ -14,8 +14,12 @@ func (c Change) deletes(before, after *unstructured.Unstructured) (forGood strin
 	if look == nil || before == nil || after == nil {
 		return "", nil
 	}
+	consequences := look(before.Object, after.Object)
+	if c.Ref.GVK.GroupKind() == kinds.Job && c.Environment.Now != nil {
+		consequences = append(consequences, kinds.FailedJob(before.Object, after.Object, c.Environment.Now())...)
+	}
 	var all []string
-	for _, found := range look(before.Object, after.Object) {
+	for _, found := range consequences {
 		if found.ForGood {
 			all = append(all, found.Text)
 		} else {

@@ -38,6 +38,7 @@ func TestAChangeByWhichAControllerDeletesSomethingIsSaidBefore(t *testing.T) {
 		{"a Deployment keeps fewer revisions", deployment, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: ` + parse(t, deployment).GetName() + `}, spec: {revisionHistoryLimit: 0}}`, "from 10 to 0", false},
 		{"a Job is suspended", job, head("Job", "batch/v1", "{suspend: true}"), "deletes its running Pods", false},
 		{"a Job is deleted when it has finished", job, head("Job", "batch/v1", "{ttlSecondsAfterFinished: 5}"), "5 seconds after it has finished", false},
+		{"a Job gets a deadline", job, head("Job", "batch/v1", "{activeDeadlineSeconds: 6000}"), "fails for good once it has run for 6000 seconds", false},
 		{"a CronJob keeps fewer Jobs", cron, head("CronJob", "batch/v1", "{successfulJobsHistoryLimit: 0}"), "successfulJobsHistoryLimit goes from 3 to 0", false},
 		{"a Service has no load balancer any more", of("LoadBalancer"), head("Service", "v1", "{type: NodePort}"), "its load balancer is deleted", false},
 		{"a Service gets a load balancer", of("NodePort"), head("Service", "v1", "{type: LoadBalancer}"), "", false},

@@ -2,6 +2,7 @@ package mutate
 
 import (
 	"context"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -17,6 +18,8 @@ import (
 type Environment struct {
 	// Account is the ServiceAccount.
 	Account types.NamespacedName
+	// Now is the time, by which a Job may have run for too long.
+	Now func() time.Time
 	// Cluster reads and writes the target, and what belongs to it, such as the volume of a
 	// claim.
 	Cluster dynamic.Interface

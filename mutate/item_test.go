@@ -55,6 +55,7 @@ func (e *env) plan(n int, kind api.ChangeType, content string) *item {
 			Transaction: types.NamespacedName{Namespace: "shop", Name: "release"},
 		},
 		Environment: mutate.Environment{
+			Now:       time.Now,
 			Cluster:   e.dynamic,
 			Type:      func(ctx context.Context) (typed.ParseableType, error) { return e.types.Of(ctx, ref.GVK) },
 			Elsewhere: func() (target.Ref, bool, error) { return e.resolver.Elsewhere(ref) },

@@ -51,7 +51,7 @@ var (
 	replicasField   = []string{"spec", "replicas"}
 	ordinalsField   = []string{"spec", "ordinals"}
 	whenScaledField = []string{"spec", "persistentVolumeClaimRetentionPolicy"}
-	ttlField        = []string{"spec", "ttlSecondsAfterFinished"}
+	endFields       = [][]string{{"spec", "ttlSecondsAfterFinished"}, {"spec", "activeDeadlineSeconds"}, {"spec", "backoffLimit"}}
 	selectorField   = []string{"spec", "selector"}
 	ownersField     = []string{"metadata", "ownerReferences"}
 )
@@ -59,7 +59,7 @@ var (
 var risks = map[schema.GroupKind]risk{
 	kinds.Volume:      {[][]string{policyField, claimRefField}, Change.reclaimHarm},
 	kinds.StatefulSet: {[][]string{replicasField, ordinalsField, whenScaledField}, Change.scaleHarm},
-	kinds.Job:         {[][]string{ttlField}, Change.expiryHarm},
+	kinds.Job:         {endFields, Change.endHarm},
 	kinds.Service:     {[][]string{selectorField}, Change.selectorHarm},
 }
 
@@ -197,11 +197,12 @@ func (c Change) writtenBelow(obj *unstructured.Unstructured, path string, but ..
 	}), nil
 }
 
-// expiryHarm: a Job that has finished is deleted once its time to live is over.
-func (c Change) expiryHarm(_ context.Context, _ moment, live, desired *unstructured.Unstructured) (harm, error) {
+// endHarm: a Job that has finished is deleted once its time to live is over, and one that runs fails
+// once it has run for too long or failed too often.
+func (c Change) endHarm(_ context.Context, _ moment, live, desired *unstructured.Unstructured) (harm, error) {
 	if forGood, _ := c.deletes(live, desired); forGood != "" {
 		return harm{
-			fields: [][]string{ttlField}, reason: errclass.Irreversible, what: "it has finished: " + forGood,
+			fields: endFields, reason: errclass.Irreversible, what: "with its old values, " + forGood,
 			hint: "it stays as it is; if the Job may go, delete it or set the field by hand",
 		}, nil
 	}

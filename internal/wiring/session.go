@@ -104,7 +104,7 @@ func (s session) deletedBefore(i int, ref target.Ref) bool {
 // environment is the cluster around a target.
 func (s session) environment(ref target.Ref) mutate.Environment {
 	return mutate.Environment{
-		Account: accountOf(s.txn), Cluster: s.id.Dynamic, Type: s.typeOf(ref),
+		Account: accountOf(s.txn), Now: s.clock.Now, Cluster: s.id.Dynamic, Type: s.typeOf(ref),
 		Elsewhere: func() (target.Ref, bool, error) { return s.resolver.Elsewhere(ref) },
 		Versions: func(anew bool) ([]mutate.Served, error) {
 			refs, err := s.resolver.Versions(ref, anew)

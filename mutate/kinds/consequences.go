@@ -4,12 +4,13 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Consequence is what a controller deletes because of a new value of a field. For good
+// Consequence is what a controller deletes, or ends, because of a new value of a field. For good
 // means that it holds data, or is the target itself: no old value brings it back.
 type Consequence struct {
 	Text    string
@@ -111,6 +112,36 @@ func finishedJob(before, after map[string]any) []Consequence {
 	suspends, _, _ := unstructured.NestedBool(after, "spec", "suspend")
 	ran, _, _ := unstructured.NestedBool(before, "spec", "suspend")
 	return append(out, Consequence{Text: "suspended, it deletes its running Pods, which start over after a rollback"}.where(suspends && !ran && !finished(before))...)
+}
+
+// FailedJob is of a Job that runs, which fails once it has run for too long, or failed too often: it never
+// runs again then.
+func FailedJob(before, after map[string]any, now time.Time) []Consequence {
+	if finished(before) {
+		return nil
+	}
+	deadline, set, _ := unstructured.NestedInt64(after, "spec", "activeDeadlineSeconds")
+	was, had, _ := unstructured.NestedInt64(before, "spec", "activeDeadlineSeconds")
+	out := Consequence{
+		Text:    fmt.Sprintf("it fails for good once it has run for %d seconds (spec.activeDeadlineSeconds)", deadline),
+		ForGood: ranFor(before, now) >= time.Duration(deadline)*time.Second,
+	}.where(set && (!had || deadline < was))
+	usual, limit, failures := number(before, 6, "spec", "backoffLimit"), number(after, 6, "spec", "backoffLimit"), number(before, 0, "status", "failed")
+	return append(out, Consequence{
+		Text:    fmt.Sprintf("it fails for good: %d of its Pods have failed, and spec.backoffLimit goes from %d to %d", failures, usual, limit),
+		ForGood: true,
+	}.where(limit < failures && failures <= usual)...)
+}
+
+// ranFor is for how long a Job has been running; zero if it is not.
+func ranFor(job map[string]any, now time.Time) time.Duration {
+	suspended, _, _ := unstructured.NestedBool(job, "spec", "suspend")
+	text, _, _ := unstructured.NestedString(job, "status", "startTime")
+	began, err := time.Parse(time.RFC3339, text)
+	if suspended || err != nil {
+		return 0
+	}
+	return now.Sub(began)
 }
 
 // fewerJobs is of a CronJob, which keeps so many that have finished.

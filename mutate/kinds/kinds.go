@@ -18,8 +18,8 @@ type Kind struct {
 	// Adopts is what the controller of the kind adopts if it is there already, and takes up again
 	// if it was orphaned.
 	Adopts []schema.GroupVersionResource
-	// Deletes says what controllers delete because of the step from before to after; nil for
-	// nothing.
+	// Deletes says what controllers delete, or end, because of the step from before to after; nil
+	// for nothing.
 	Deletes func(before, after map[string]any) []Consequence
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -121,6 +122,36 @@ func TestWhatTheTransactionItselfOutgrowsIsRolledBack(t *testing.T) {
 		"  - {name: step, type: Patch, when: \"true\", target: {apiVersion: $G/v1, kind: Gadget, name: one}, content: {spec: {size: 5}}}\n")+neverReady)
 	assert.Equal(t, api.PhaseRolledBack, txn.Status.Phase, harness.Describe(txn))
 	assert.Equal(t, before.Object["spec"], e.Object(fill("$G/v1 Gadget/one")).Object["spec"])
+}
+
+// It takes two requests more to know, and one for an object that is younger than the definition.
+func TestWhatItTakesToKnowWhatADefinitionHasOutgrown(t *testing.T) {
+	t.Parallel()
+	e, fill := outgrown(t, strings.Replace(anyGadget, "size: {type: integer}", "size: {type: integer, minimum: 1}", 1))
+	e.Start()
+	asked := func(name string) (definitions, creations int) {
+		before := len(e.Audit())
+		txn := e.Run("change-"+name, fill("changes:\n  - {name: step, type: Patch, target: {apiVersion: $G/v1, kind: Gadget, name: "+name+"}, content: {spec: {size: 5}}}\n"))
+		require.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
+		for _, r := range e.Audit()[before:] {
+			if r.ImpersonatedUser != "system:serviceaccount:"+e.Namespace+":deployer" {
+				continue
+			}
+			switch r.Verb + " " + r.Resource {
+			case "get customresourcedefinitions":
+				definitions++
+			case "create gadgets":
+				creations++
+			}
+		}
+		return definitions, creations
+	}
+	definitions, creations := asked("one")
+	assert.Equal(t, []int{1, 1}, []int{definitions, creations})
+	time.Sleep(1100 * time.Millisecond) // Times are kept by the second.
+	e.Apply(fill(strings.Replace(oldGadget, "name: one", "name: two", 1)))
+	definitions, creations = asked("two")
+	assert.Equal(t, []int{1, 0}, []int{definitions, creations})
 }
 
 // A class of attributes cannot be taken off a claim once its driver has applied it.

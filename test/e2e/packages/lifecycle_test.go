@@ -63,10 +63,11 @@ var ways = []way{
 			"helm install janus deploy/chart/janus --namespace janus-system",
 		},
 		uninstall: []string{"helm uninstall janus --namespace janus-system --wait", "kubectl delete namespace janus-system"},
-		// The API server makes an APIService of the CRD's group by itself.
+		// The API server makes an APIService of each version by itself.
 		stays: []string{
 			"CustomResourceDefinition <none> transactions.backup.janus.io",
 			"APIService <none> v1alpha1.backup.janus.io",
+			"APIService <none> v1beta1.backup.janus.io",
 		},
 		forget: []string{"kubectl delete crd transactions.backup.janus.io"},
 	},

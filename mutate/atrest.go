@@ -13,8 +13,8 @@ var (
 	templateField = []string{"spec", "template"}
 )
 
-// atRest has a rollback wait until the controller of a Job has stopped it, as a later item that was
-// rolled back before asks for: until then the API server refuses another template.
+// atRest has a rollback wait until the controller of a Job has stopped it, where the rollback of a later
+// item has suspended it: until then the API server refuses another template.
 func (c Change) atRest(live, desired *unstructured.Unstructured) error {
 	if c.Ref.GVK.GroupKind() != kinds.Job || !fieldmerge.Differ(live, desired, templateField) {
 		return nil

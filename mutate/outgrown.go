@@ -38,7 +38,7 @@ func (c Change) outgrown(ctx context.Context, definition, before, after *unstruc
 	case errclass.RefuserOf(err) == "" && slices.ContainsFunc(refusedFields(err), func(path string) bool { return differAt(before.Object, after.Object, path) }):
 		return "its definition does not allow any more what it has now: " + c.wrap(err, "rehearse the re-creation of").Error(), nil
 	default:
-		return "", nil // The name, a right to create, or another creation that is not this one.
+		return "", nil // Refused for its name, for lack of a right, or by a webhook, which says nothing of a rollback.
 	}
 }
 

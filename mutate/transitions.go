@@ -11,9 +11,9 @@ import (
 	"janus.io/janus/mutate/kinds"
 )
 
-// byDefinition says what the definition of a custom resource has against a rollback from after to
-// before: why it would be refused for sure, and warnings. The definition is read as the
-// ServiceAccount; one that may not read definitions is told nothing.
+// byDefinition says why the definition of a custom resource would have a rollback from after to before
+// refused, or else warns where it may. The definition is read as the ServiceAccount; one that may not
+// read definitions is told nothing.
 func (c Change) byDefinition(ctx context.Context, before, after *unstructured.Unstructured) (why string, warnings []string, err error) {
 	if scheme.Scheme.IsGroupRegistered(c.Ref.GVK.Group) {
 		return "", nil, nil

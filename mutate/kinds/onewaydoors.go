@@ -29,7 +29,7 @@ var doors = []door{
 	{Claim, "spec.resources.requests.storage grows", grown},
 	{Claim, "spec.volumeName is set", once("spec", "volumeName")},
 	{Claim, "spec.storageClassName is set", once("spec", "storageClassName")},
-	// As soon as the driver has applied it.
+	// It can be unset until the driver has applied it, which may be at any moment.
 	{Claim, "spec.volumeAttributesClassName is set", once("spec", "volumeAttributesClassName")},
 	{Volume, "spec.nodeAffinity is set", once("spec", "nodeAffinity")},
 	{Volume, "spec.volumeAttributesClassName is set", once("spec", "volumeAttributesClassName")},

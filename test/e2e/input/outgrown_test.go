@@ -18,7 +18,7 @@ import (
 	"janus.io/janus/test/harness"
 )
 
-// What the specification of a Gadget allows, of which size is 50 and kind is old.
+// The schema of the spec of a Gadget, and one that fits it.
 const (
 	anyGadget = "type: object, properties: {size: {type: integer}, kind: {type: string}, owner: {type: string}, note: {type: string}, list: {type: array, items: {type: object, properties: {name: {type: string}}}}}"
 	oldGadget = "{apiVersion: $G/v1, kind: Gadget, metadata: {name: one}, spec: {size: 50, kind: old, note: a, list: [{name: a}, {name: LOUD}]}}"
@@ -34,14 +34,14 @@ func TestAValueThatItsDefinitionHasOutgrownIsNotReplacedForGood(t *testing.T) {
 		// why is in what Janus says; empty where the change can be rolled back.
 		why string
 	}{
-		"a maximum":              {stricter: strings.Replace(anyGadget, "size: {type: integer}", "size: {type: integer, maximum: 10}", 1), change: "size: 5", why: "spec.size"},
-		"an enumeration":         {stricter: strings.Replace(anyGadget, "kind: {type: string}", "kind: {type: string, enum: [new, newer]}", 1), change: "kind: new", why: "spec.kind"},
-		"a field that is needed": {stricter: anyGadget + ", required: [owner]", change: "owner: somebody", why: "spec.owner"},
-		"a rule":                 {stricter: anyGadget + ", x-kubernetes-validations: [{rule: self.size < 20, message: too large}]", change: "size: 5", why: "too large"},
-		"a pattern in a list":    {stricter: strings.Replace(anyGadget, "name: {type: string}", "name: {type: string, pattern: \"^[a-z]*$\"}", 1), change: "list: [{name: a}, {name: b}]", why: "spec.list[1].name"},
-		"a rule for creations":   {stricter: strings.Replace(anyGadget, "size: {type: integer}", "size: {type: integer, x-kubernetes-validations: [{rule: \"oldSelf.hasValue() || self < 20\", optionalOldSelf: true}]}", 1), change: "size: 5"},
-		"another field changes":  {stricter: strings.Replace(anyGadget, "size: {type: integer}", "size: {type: integer, maximum: 10}", 1), change: "note: b"},
-		"it is looser":           {stricter: strings.Replace(anyGadget, "size: {type: integer}", "size: {type: integer, minimum: 1}", 1), change: "size: 5"},
+		"a maximum":             {stricter: strings.Replace(anyGadget, "size: {type: integer}", "size: {type: integer, maximum: 10}", 1), change: "size: 5", why: "spec.size"},
+		"an enumeration":        {stricter: strings.Replace(anyGadget, "kind: {type: string}", "kind: {type: string, enum: [new, newer]}", 1), change: "kind: new", why: "spec.kind"},
+		"a required field":      {stricter: anyGadget + ", required: [owner]", change: "owner: somebody", why: "spec.owner"},
+		"a rule":                {stricter: anyGadget + ", x-kubernetes-validations: [{rule: self.size < 20, message: too large}]", change: "size: 5", why: "too large"},
+		"a pattern in a list":   {stricter: strings.Replace(anyGadget, "name: {type: string}", "name: {type: string, pattern: \"^[a-z]*$\"}", 1), change: "list: [{name: a}, {name: b}]", why: "spec.list[1].name"},
+		"a rule for creations":  {stricter: strings.Replace(anyGadget, "size: {type: integer}", "size: {type: integer, x-kubernetes-validations: [{rule: \"oldSelf.hasValue() || self < 20\", optionalOldSelf: true}]}", 1), change: "size: 5"},
+		"another field changes": {stricter: strings.Replace(anyGadget, "size: {type: integer}", "size: {type: integer, maximum: 10}", 1), change: "note: b"},
+		"it is looser":          {stricter: strings.Replace(anyGadget, "size: {type: integer}", "size: {type: integer, minimum: 1}", 1), change: "size: 5"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -69,10 +69,10 @@ func TestAValueThatItsDefinitionHasOutgrownIsNotReplacedForGood(t *testing.T) {
 	}
 }
 
-// neverReady has what comes before it rolled back.
+// neverReady is a change that never becomes ready, so that what comes before it is rolled back.
 const neverReady = "  - {name: after, type: Create, target: {apiVersion: v1, kind: ConfigMap, name: after}, content: {data: {a: b}}, readyWhen: {expression: \"has(object.data.go)\", timeout: 1s}}\n"
 
-// outgrown has a Gadget of which the definition has been changed since. It returns what fills texts in.
+// outgrown makes a Gadget and then changes its definition. It returns a function that fills the group into texts.
 func outgrown(t *testing.T, stricter string) (*harness.Env, func(string) string) {
 	t.Helper()
 	e := harness.New(t)
@@ -90,7 +90,7 @@ func outgrown(t *testing.T, stricter string) (*harness.Env, func(string) string)
 	return e, fill
 }
 
-// inForce waits until the API server goes by a definition: until then it says that it would keep less than that.
+// inForce waits until the API server goes by a changed definition, which refuses what the one before let pass.
 func inForce(t *testing.T, e *harness.Env, ref, schema string) {
 	t.Helper()
 	one := e.Object(ref)
@@ -98,15 +98,16 @@ func inForce(t *testing.T, e *harness.Env, ref, schema string) {
 	require.NoError(t, err)
 	const refused = "size: {type: integer, minimum: 1}"
 	require.NoError(t, harness.Poll(t.Context(), func(ctx context.Context) (bool, error) {
-		try := &unstructured.Unstructured{Object: map[string]any{"apiVersion": one.GetAPIVersion(), "kind": one.GetKind(), "spec": map[string]any{}}}
-		try.SetName("asked")
-		for name, value := range one.Object["spec"].(map[string]any) { //nolint:forcetypeassert // the fixture has one
-			_ = unstructured.SetNestedField(try.Object, value, "spec", name)
+		spec, _, err := unstructured.NestedMap(one.Object, "spec")
+		if err != nil {
+			return false, err
 		}
 		if strings.Contains(schema, refused) {
-			_ = unstructured.SetNestedField(try.Object, int64(0), "spec", "size")
+			spec["size"] = int64(0)
 		}
-		_, err := client.Create(ctx, try, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		try := &unstructured.Unstructured{Object: map[string]any{"apiVersion": one.GetAPIVersion(), "kind": one.GetKind(), "spec": spec}}
+		try.SetName("asked")
+		_, err = client.Create(ctx, try, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		return apierrors.IsInvalid(err), nil
 	}))
 }

@@ -36,7 +36,7 @@ func TestAValueThatItsDefinitionHasOutgrownIsNotReplacedForGood(t *testing.T) {
 	}{
 		"a maximum":             {stricter: strings.Replace(anyGadget, "size: {type: integer}", "size: {type: integer, maximum: 10}", 1), change: "size: 5", why: "spec.size"},
 		"an enumeration":        {stricter: strings.Replace(anyGadget, "kind: {type: string}", "kind: {type: string, enum: [new, newer]}", 1), change: "kind: new", why: "spec.kind"},
-		"a required field":      {stricter: anyGadget + ", required: [owner]", change: "owner: somebody", why: "spec.owner"},
+		"a required field":      {stricter: anyGadget + ", required: [owner]", change: "owner: ops", why: "spec.owner"},
 		"a rule":                {stricter: anyGadget + ", x-kubernetes-validations: [{rule: self.size < 20, message: too large}]", change: "size: 5", why: "too large"},
 		"a pattern in a list":   {stricter: strings.Replace(anyGadget, "name: {type: string}", "name: {type: string, pattern: \"^[a-z]*$\"}", 1), change: "list: [{name: a}, {name: b}]", why: "spec.list[1].name"},
 		"a rule for creations":  {stricter: strings.Replace(anyGadget, "size: {type: integer}", "size: {type: integer, x-kubernetes-validations: [{rule: \"oldSelf.hasValue() || self < 20\", optionalOldSelf: true}]}", 1), change: "size: 5"},

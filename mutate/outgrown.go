@@ -78,22 +78,42 @@ func differInContent(before, after map[string]any) bool {
 }
 
 // differAt reports whether two values differ at a path as the API server writes it, such as
-// spec.rules[0].host or spec.limits[cpu].
+// spec.rules[0].host or spec.limits[cpu]. A key may have dots in it, and is written either way.
 func differAt(before, after any, path string) bool {
-	for _, step := range strings.FieldsFunc(path, func(r rune) bool { return r == '.' || r == '[' || r == ']' }) {
-		before, after = member(before, step), member(after, step)
+	if path == "" {
+		return !reflect.DeepEqual(before, after)
 	}
-	return !reflect.DeepEqual(before, after)
-}
-
-func member(value any, step string) any {
-	switch value := value.(type) {
-	case map[string]any:
-		return value[step]
-	case []any:
-		if n, err := strconv.Atoi(step); err == nil && n >= 0 && n < len(value) {
-			return value[n]
+	if path[0] != '[' && path[0] != '.' {
+		path = "." + path
+	}
+	was, is := members(before), members(after)
+	for _, in := range []map[string]any{was, is} {
+		for name := range in {
+			rest, begins := strings.CutPrefix(path, "."+name)
+			begins = begins && (rest == "" || rest[0] == '.' || rest[0] == '[')
+			if !begins {
+				rest, begins = strings.CutPrefix(path, "["+name+"]")
+			}
+			if begins && differAt(was[name], is[name], rest) {
+				return true
+			}
 		}
 	}
-	return nil
+	return false
+}
+
+// members are what a map or a list has, by its key or number.
+func members(value any) map[string]any {
+	switch value := value.(type) {
+	case map[string]any:
+		return value
+	case []any:
+		numbered := make(map[string]any, len(value))
+		for n, each := range value {
+			numbered[strconv.Itoa(n)] = each
+		}
+		return numbered
+	default:
+		return nil
+	}
 }

@@ -46,6 +46,14 @@ func TestWhereTwoObjectsDiffer(t *testing.T) {
 	} {
 		assert.Equal(t, differ, differAt(before, after, path), path)
 	}
+	before = map[string]any{"spec": map[string]any{"map": map[string]any{"a.b/c": "v", "d.e": "v"}, "map.of": []any{map[string]any{"x": "v"}}}}
+	after = map[string]any{"spec": map[string]any{"map": map[string]any{"a.b/c": "w", "d.e": "v"}, "map.of": []any{map[string]any{"x": "w"}}}}
+	for path, differ := range map[string]bool{
+		"": true, "spec.map[a.b/c]": true, "spec.map.a.b/c": true, "spec.map[d.e]": false, "spec.map.d.e": false, "spec.map[a]": false,
+		"spec.map.of[0].x": true, "spec.map.of[0].y": false, "spec.map.of[1].x": false,
+	} {
+		assert.Equal(t, differ, differAt(before, after, path), path)
+	}
 	assert.True(t, differInContent(before, after))
 	assert.False(t, differInContent(before, map[string]any{"spec": before["spec"], "status": "x"}))
 	assert.True(t, differInContent(before, map[string]any{}))

@@ -20,8 +20,8 @@ import (
 
 // The schema of the spec of a Gadget, and one that fits it.
 const (
-	anyGadget = "type: object, properties: {size: {type: integer}, kind: {type: string}, owner: {type: string}, note: {type: string}, list: {type: array, items: {type: object, properties: {name: {type: string}}}}}"
-	oldGadget = "{apiVersion: $G/v1, kind: Gadget, metadata: {name: one}, spec: {size: 50, kind: old, note: a, list: [{name: a}, {name: LOUD}]}}"
+	anyGadget = "type: object, properties: {size: {type: integer}, kind: {type: string}, owner: {type: string}, note: {type: string}, list: {type: array, items: {type: object, properties: {name: {type: string}}}}, tags: {type: object, additionalProperties: {type: string}}}"
+	oldGadget = "{apiVersion: $G/v1, kind: Gadget, metadata: {name: one}, spec: {size: 50, kind: old, note: a, list: [{name: a}, {name: LOUD}], tags: {a.b/c: LOUD}}}"
 )
 
 // A definition may have become stricter since an object was made. The API server keeps what is there as
@@ -39,6 +39,7 @@ func TestAValueThatItsDefinitionHasOutgrownIsNotReplacedForGood(t *testing.T) {
 		"a required field":      {stricter: anyGadget + ", required: [owner]", change: "owner: ops", why: "spec.owner"},
 		"a rule":                {stricter: anyGadget + ", x-kubernetes-validations: [{rule: self.size < 20, message: too large}]", change: "size: 5", why: "too large"},
 		"a pattern in a list":   {stricter: strings.Replace(anyGadget, "name: {type: string}", "name: {type: string, pattern: \"^[a-z]*$\"}", 1), change: "list: [{name: a}, {name: b}]", why: "spec.list[1].name"},
+		"a key with dots":       {stricter: strings.Replace(anyGadget, "additionalProperties: {type: string}", "additionalProperties: {type: string, pattern: \"^[a-z]*$\"}", 1), change: "tags: {a.b/c: quiet}", why: "a.b/c"},
 		"a rule for creations":  {stricter: strings.Replace(anyGadget, "size: {type: integer}", "size: {type: integer, x-kubernetes-validations: [{rule: \"oldSelf.hasValue() || self < 20\", optionalOldSelf: true}]}", 1), change: "size: 5"},
 		"another field changes": {stricter: strings.Replace(anyGadget, "size: {type: integer}", "size: {type: integer, maximum: 10}", 1), change: "note: b"},
 		"it is looser":          {stricter: strings.Replace(anyGadget, "size: {type: integer}", "size: {type: integer, minimum: 1}", 1), change: "size: 5"},

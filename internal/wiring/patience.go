@@ -40,10 +40,13 @@ func (p *patience) over(txn types.UID, i int) bool {
 	if p.since[txn] == nil {
 		p.since[txn] = map[int]time.Time{}
 	}
-	if _, known := p.since[txn][i]; !known {
-		p.since[txn][i] = p.clock.Now()
+	now := p.clock.Now()
+	since, known := p.since[txn][i]
+	if !known || since.After(now) {
+		since = now // The clock may have been set back.
+		p.since[txn][i] = since
 	}
-	return p.clock.Since(p.since[txn][i]) >= patienceTime
+	return now.Sub(since) >= patienceTime
 }
 
 func (p *patience) forget(txn types.UID) {

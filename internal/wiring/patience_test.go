@@ -53,6 +53,16 @@ func TestARefusalIsBorneForAWhileWhenTheTurnHasCome(t *testing.T) {
 	assert.Equal(t, noAccount, p.bear(t.Context(), 1, noAccount), "it counts from then on")
 }
 
+func TestARefusalIsBorneNoLongerWhenTheClockIsSetBack(t *testing.T) {
+	clock := clocktesting.NewFakeClock(time.Unix(100, 0))
+	p := newPatience(clock)
+	assert.False(t, p.over("t", 0))
+	clock.SetTime(time.Unix(30, 0))
+	assert.False(t, p.over("t", 0))
+	clock.Step(patienceTime)
+	assert.True(t, p.over("t", 0), "the time counts from when it was set back")
+}
+
 func TestWhatNoEarlierChangeIsTheReasonOfIsNotBorne(t *testing.T) {
 	txn := withPod(t)
 	p := session{shared: &shared{patience: newPatience(clocktesting.NewFakeClock(time.Unix(1, 0)))}, txn: txn}

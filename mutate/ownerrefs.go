@@ -28,8 +28,8 @@ type OwnerRefs interface {
 	// Deleted reports whether an earlier change of the Transaction has deleted the
 	// object with that uid, and has not been rolled back.
 	Deleted(uid types.UID) bool
-	// Dependents returns the later Deletes whose targets named that uid as an owner,
-	// and that have been rolled back as far as it went.
+	// Dependents returns the Deletes whose targets named that uid as an owner, and that have been
+	// rolled back as far as it went: the later ones, and earlier ones for which this one was set aside.
 	Dependents(ctx context.Context, uid types.UID) ([]Dependent, error)
 	// CreatedAgain returns the uid that the object with a uid has since a change of the
 	// Transaction, which had deleted it, was rolled back; empty if none was.

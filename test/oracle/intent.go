@@ -36,7 +36,7 @@ func (c *trial) judgeIntent(r *run) {
 			continue
 		case r.tampered:
 		case c.isLate(w, s):
-		case !allows(s, w.item, w.role, r):
+		case !c.allows(s, w.item, w.role, r):
 			c.breach(DurableIntent, "%s: %s made %s@%d while the Transaction (@%d) was %s with %s",
 				what, w.At, w.ref, w.made.Revision, s.Revision, s.phase, s.states())
 		}

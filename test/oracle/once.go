@@ -126,22 +126,26 @@ func (c *trial) valuesBetween(r *run, earlier, later *write) bool {
 
 // waitedForOwner reports whether the target of an item was owned by that of another
 // Delete.
-func (c *trial) waitedForOwner(r *run, i int) bool {
+func (c *trial) waitedForOwner(r *run, i int) bool { return len(c.ownersDeleted(r, i)) > 0 }
+
+// ownersDeleted are the Deletes whose targets owned that of an item. One that comes after it is rolled
+// back before it, unless that is refused for a while.
+func (c *trial) ownersDeleted(r *run, i int) (deletes []int) {
 	s := r.reached(i, api.ItemCommitting)
 	if s == nil || s.items[i].before == nil {
-		return false
+		return nil
 	}
 	v := c.objects[r.Items[i]].named(s.items[i].before.version)
 	if v == nil {
-		return false
+		return nil
 	}
 	for _, e := range list(v.Object.Object, "metadata", "ownerReferences") {
 		owner, _ := e.(map[string]any)
-		for j := range i {
-			if before := s.items[j].before; before != nil && r.Spec.Changes[j].Type == api.Delete && before.uid == str(owner, "uid") {
-				return true
+		for j, of := range r.end().items {
+			if j != i && of.before != nil && r.Spec.Changes[j].Type == api.Delete && of.before.uid == str(owner, "uid") {
+				deletes = append(deletes, j)
 			}
 		}
 	}
-	return false
+	return deletes
 }

@@ -118,7 +118,7 @@ func (c *trial) fit(w *write, r *run, i int, as role) int {
 	if w.made == nil {
 		return fit
 	}
-	if s := r.before(w.made.Revision); s != nil && allows(s, i, as, r) {
+	if s := r.before(w.made.Revision); s != nil && c.allows(s, i, as, r) {
 		fit += 4
 		if w.Method == "DELETE" {
 			fit += c.likely(w, r, i, as, s)
@@ -173,7 +173,7 @@ func (w *write) place() int64 {
 }
 
 // allows reports whether a stored Transaction allows a write.
-func allows(s *state, i int, as role, r *run) bool {
+func (c *trial) allows(s *state, i int, as role, r *run) bool {
 	switch {
 	case as == handOver:
 		// What is skipped has nothing to hand over: another Transaction may, of the same object.
@@ -186,11 +186,7 @@ func allows(s *state, i int, as role, r *run) bool {
 		return true
 	case as == undo && r.Spec.Changes[i].Type == api.Delete && s.items[i].in(api.ItemRolledBack, api.ItemUnresolved):
 		// What was re-created gets its owner back when that is re-created.
-		for j := range i {
-			if r.Spec.Changes[j].Type == api.Delete && s.items[j].in(api.ItemRollingBack) {
-				return true
-			}
-		}
+		return slices.ContainsFunc(c.ownersDeleted(r, i), func(j int) bool { return s.items[j].in(api.ItemRollingBack) })
 	}
 	return false
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
@@ -40,4 +41,27 @@ func TestADeletionIsOfTheTransactionThatSaysSo(t *testing.T) {
 			assert.Equal(t, want, string(deletion.run.UID))
 		})
 	}
+}
+
+// An owner was deleted after its dependent, could not be created again for a while, and its dependent was
+// rolled back before it.
+func TestADependentGetsItsOwnerBackWhileThatIsRolledBack(t *testing.T) {
+	owned := &unstructured.Unstructured{Object: tree{"metadata": tree{"resourceVersion": "1", "ownerReferences": []any{tree{"uid": "owner"}}}}}
+	judge := &trial{objects: map[Ref]*object{mapA: {versions: []*version{{Version: &Version{Revision: 1, Object: owned}}}}}}
+	as := func(dependent, owner, other api.ItemState) *state {
+		return &state{items: []item{
+			{state: string(dependent), before: &image{uid: "dependent", version: "1"}},
+			{state: string(owner), before: &image{uid: "owner"}},
+			{state: string(other), before: &image{uid: "other"}},
+		}}
+	}
+	r := &run{
+		Run:    &Run{Items: []Ref{mapA, mapB, mapC}, Spec: api.TransactionSpec{Changes: []api.Change{{Type: api.Delete}, {Type: api.Delete}, {Type: api.Delete}}}},
+		states: []*state{as(api.ItemCommitting, api.ItemPending, api.ItemPending)},
+	}
+	assert.True(t, judge.allows(as(api.ItemRolledBack, api.ItemRollingBack, api.ItemRolledBack), 0, undo, r))
+	assert.False(t, judge.allows(as(api.ItemRolledBack, api.ItemCommitted, api.ItemRollingBack), 0, undo, r), "another Delete is no reason")
+	assert.False(t, judge.allows(as(api.ItemRolledBack, api.ItemRolledBack, api.ItemRolledBack), 0, undo, r), "its owner is back")
+	assert.False(t, judge.allows(as(api.ItemRolledBack, api.ItemRollingBack, api.ItemRolledBack), 2, undo, r), "nothing owned it")
+	assert.True(t, judge.waitedForOwner(r, 0))
 }

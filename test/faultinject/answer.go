@@ -54,7 +54,11 @@ func disturb(events io.ReadCloser, fault Fault, frozenFor time.Duration) io.Read
 	switch fault {
 	case Frozen:
 		return freeze(events, frozenFor)
-	case Dropped, Duplicated, Reordered:
+	case Dropped, Duplicated:
+	case Reordered:
+		reader, writer := io.Pipe()
+		go reorder(events, writer, frozenFor)
+		return &stream{reader, events}
 	default:
 		return events
 	}
@@ -70,11 +74,9 @@ func disturb(events io.ReadCloser, fault Fault, frozenFor time.Duration) io.Read
 	}
 	go func() {
 		decoder := json.NewDecoder(events)
-		var held json.RawMessage
 		for n := 0; ; n++ {
 			var event json.RawMessage
 			if err := decoder.Decode(&event); err != nil {
-				_, _ = writer.Write(held)
 				_ = writer.CloseWithError(err)
 				return
 			}
@@ -84,10 +86,6 @@ func disturb(events io.ReadCloser, fault Fault, frozenFor time.Duration) io.Read
 				out = append(append(out, event...), event...)
 			case fault == Dropped && n%2 == 0:
 				out = event
-			case fault == Reordered && held == nil:
-				held = event
-			case fault == Reordered:
-				out, held = append(append(out, event...), held...), nil
 			}
 			if _, err := writer.Write(out); err != nil {
 				_ = events.Close()
@@ -96,6 +94,54 @@ func disturb(events io.ReadCloser, fault Fault, frozenFor time.Duration) io.Read
 		}
 	}()
 	return &stream{reader, events}
+}
+
+// reorder swaps neighbours. An event that has none for a while comes as it is: the next one may be
+// long in coming, and nothing is lost on the way.
+func reorder(events io.ReadCloser, out *io.PipeWriter, wait time.Duration) {
+	read, failed, done := make(chan json.RawMessage), make(chan error, 1), make(chan struct{})
+	defer close(done)
+	go func() {
+		for decoder := json.NewDecoder(events); ; {
+			var event json.RawMessage
+			if err := decoder.Decode(&event); err != nil {
+				failed <- err
+				return
+			}
+			select {
+			case read <- event:
+			case <-done:
+				return
+			}
+		}
+	}()
+	var held json.RawMessage
+	for {
+		var alone <-chan time.Time
+		if held != nil {
+			alone = time.NewTimer(wait).C
+		}
+		var next []byte
+		select {
+		case event := <-read:
+			if held == nil {
+				held = event
+				continue
+			}
+			next = append(event, held...)
+		case <-alone:
+			next = held
+		case err := <-failed:
+			_, _ = out.Write(held)
+			_ = out.CloseWithError(err)
+			return
+		}
+		held = nil
+		if _, err := out.Write(next); err != nil {
+			_ = events.Close()
+			return
+		}
+	}
 }
 
 // gap is the event by which an API server tells a watcher to list again.

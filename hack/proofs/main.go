@@ -151,6 +151,9 @@ func (s *session) slice(ctx context.Context, p proof, n int) error {
 	if err != nil {
 		return fmt.Errorf("%w; it is in %s", err, log)
 	}
+	if err := s.record.reload(s.path); err != nil {
+		return err
+	}
 	s.record.Results = append(s.record.Results, result{
 		Proof: p.Name, Slice: n, Done: done, Seconds: int(took.Seconds()), Date: s.now().UTC().Format(time.DateOnly),
 	})

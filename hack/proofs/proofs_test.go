@@ -78,6 +78,18 @@ func TestWhatFailsIsNotRecordedAndHoldsNothingUp(t *testing.T) {
 	assert.Equal(t, []string{"seeds0", "seeds2", "plans1"}, passed)
 }
 
+func TestTwoRunsSideBySideRecordWhatEitherHasPassed(t *testing.T) {
+	t.Parallel()
+	says := func(string) (string, error) { return "10 of 10 seeds, 0 failed\n7 plans", nil }
+	one, other := desk(t, says), desk(t, says)
+	other.path = one.path
+	require.NoError(t, one.proofs(t.Context(), []string{"seeds"}))
+	require.NoError(t, other.proofs(t.Context(), []string{"plans"}))
+	written, err := open(one.path, "one", false)
+	require.NoError(t, err)
+	assert.Len(t, written.Results, 5)
+}
+
 func TestNoneBeginsWhenTheTimeIsOver(t *testing.T) {
 	t.Parallel()
 	n := 0

@@ -56,6 +56,20 @@ func read(path string) (record, error) {
 	return r, nil
 }
 
+// reload reads what has passed meanwhile, in another run beside this one.
+func (r *record) reload(path string) error {
+	found, err := read(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case found.Version == r.Version:
+		*r = found
+	}
+	return nil
+}
+
 // has reports whether a slice has passed.
 func (r *record) has(p proof, slice int) bool {
 	for _, found := range r.Results {

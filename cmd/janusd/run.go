@@ -8,8 +8,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/discovery/cached/memory"
-	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
@@ -148,7 +146,7 @@ func (o observers) watch(ports engine.Ports) engine.Ports {
 
 // assemble builds the engine on its real parts and the controller on the engine.
 func assemble(c *clients, o options, sensitive []schema.GroupKind, observers observers, log *zap.Logger) (f *runner, err error) {
-	resolver := target.NewResolver(restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(c.own.Discovery())), c.own.Discovery())
+	resolver := target.Discover(c.own.Discovery())
 	accounts := target.NewClients(c.config, c.own.CoreV1(), c.user).Trusting(target.Trust, clock.RealClock{})
 	if o.enforce {
 		accounts = accounts.Marking()

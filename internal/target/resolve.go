@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/restmapper"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
@@ -19,9 +21,17 @@ import (
 type Resolver struct {
 	mapper    meta.ResettableRESTMapper
 	discovery discovery.ServerResourcesInterface
+	// cached is what the mapper knows; nil if it does not come from discovery.
+	cached discovery.ServerResourcesInterface
 }
 
-// NewResolver makes a Resolver on top of a discovery-backed mapper.
+// Discover makes a Resolver that finds out from an API server what it serves.
+func Discover(d discovery.DiscoveryInterface) *Resolver {
+	cached := memory.NewMemCacheClient(d)
+	return &Resolver{mapper: restmapper.NewDeferredDiscoveryRESTMapper(cached), discovery: d, cached: cached}
+}
+
+// NewResolver makes a Resolver on top of a mapper.
 func NewResolver(mapper meta.ResettableRESTMapper, d discovery.ServerResourcesInterface) *Resolver {
 	return &Resolver{mapper: mapper, discovery: d}
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
 
 	"janus.io/janus/internal/errclass"
 )
@@ -59,6 +60,46 @@ func undiscovered(err error, what string) error {
 		WithHint("see `kubectl get apiservices`")
 	out.Refuser = errclass.ByDeadAPI
 	return out
+}
+
+// Verbs returns what can be asked of a resource; nil if that is not known. If one that is wanted is
+// missing it asks the API server again: that of a definition on its way out has fewer.
+func (r *Resolver) Verbs(gvr schema.GroupVersionResource, wanted ...string) ([]string, error) {
+	if r.cached == nil {
+		return nil, nil
+	}
+	verbs, err := r.verbs(gvr)
+	if err == nil && verbs != nil && Lacking(verbs, wanted) != nil {
+		r.mapper.Reset()
+		verbs, err = r.verbs(gvr)
+	}
+	return verbs, err
+}
+
+// Lacking are those of the verbs wanted that are not among the others.
+func Lacking(verbs, wanted []string) (lacking []string) {
+	for _, verb := range wanted {
+		if !slices.Contains(verbs, verb) {
+			lacking = append(lacking, verb)
+		}
+	}
+	return lacking
+}
+
+func (r *Resolver) verbs(gvr schema.GroupVersionResource) ([]string, error) {
+	list, err := r.cached.ServerResourcesForGroupVersion(gvr.GroupVersion().String())
+	if apierrors.IsNotFound(err) || errors.Is(err, memory.ErrCacheNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, errclass.Wrap(err, "discover", gvr.String(), false)
+	}
+	for _, found := range list.APIResources {
+		if found.Name == gvr.Resource {
+			return found.Verbs, nil
+		}
+	}
+	return nil, nil
 }
 
 // VersionsOf returns the versions in which the cluster serves a resource, sorted. It asks the API

@@ -146,6 +146,9 @@ func (v *validation) item(item *api.Item, i int, change api.Change) error {
 		return v.unserved(item, i, err)
 	}
 	item.Target.Namespace, item.Resource = ref.Namespace, ref.GVR.Resource
+	if err := v.kept(change, ref); err != nil {
+		return err
+	}
 	if err := v.released(item, i, ref); err != nil {
 		return err
 	}
@@ -204,8 +207,11 @@ func (v *validation) awaited(item *api.Item) error {
 	if errclass.Is(err, errclass.KindNotFound) && !item.Guard {
 		return nil
 	}
+	if err != nil {
+		return err
+	}
 	item.Target.Namespace, item.Resource = ref.Namespace, ref.GVR.Resource
-	return err
+	return v.kept(api.Change{Type: api.Await}, ref)
 }
 
 // contentOf is the content of a change as far as it is known: that of an undo is found when its
@@ -220,24 +226,6 @@ func (v *validation) contentOf(i int, item api.Item, ref target.Ref) (map[string
 	default:
 		return nil, nil
 	}
-}
-
-// outlived refuses to delete what the Transaction itself would go with: nothing
-// could roll that back.
-func (v *validation) outlived(ref target.Ref) error {
-	refuse := func(why, hint string) error {
-		return errclass.New(errclass.Terminal, errclass.Irreversible, "validate", ref.String(), "%s", why).WithHint(hint)
-	}
-	const holds = "it holds the Transaction itself, which would be deleted with it"
-	switch {
-	case ref.GVK.GroupKind() == target.NamespaceKind && ref.Name == v.txn.Namespace:
-		return refuse(holds, "delete it from a Transaction in another namespace, or outside of one")
-	case ref.GVK.GroupKind() == target.CRDKind && ref.Name == api.Resource.GroupResource().String():
-		return refuse(holds, "delete it outside of a Transaction")
-	case ref.GVK.GroupKind() == api.Kind.GroupKind() && ref.Namespace == v.txn.Namespace && ref.Name == v.txn.Name:
-		return refuse("it is the Transaction itself", "delete it outside of a Transaction; it can be deleted at any time")
-	}
-	return nil
 }
 
 // refresh has the kinds that are served looked up again, once: where it decides what is

@@ -21,11 +21,9 @@ import (
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/yaml"
@@ -86,7 +84,7 @@ func ports(t testing.TB, config *rest.Config) (engine.Ports, dynamic.Interface, 
 	require.NoError(t, err)
 	return wiring.Ports(wiring.Parts{
 		Own:       own,
-		Resolver:  target.NewResolver(restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(kube.Discovery())), kube.Discovery()),
+		Resolver:  target.Discover(kube.Discovery()),
 		Clients:   target.NewClients(config, kube.CoreV1(), "system:serviceaccount:"+system+":janusd"),
 		Store:     snapshot.NewStore(kube, nil),
 		Revisions: revision.NewStore(kube),

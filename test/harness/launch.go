@@ -4,11 +4,9 @@ import (
 	"time"
 
 	"go.uber.org/zap"
-	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/kubernetes"
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/restmapper"
 	"k8s.io/utils/clock"
 
 	"janus.io/janus/internal/leasetable"
@@ -51,7 +49,7 @@ type Schemas struct {
 func NewSchemas(kube kubernetes.Interface) *Schemas {
 	discovery := kube.Discovery()
 	return &Schemas{
-		resolver: target.NewResolver(restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discovery)), discovery),
+		resolver: target.Discover(discovery),
 		types:    openapi.New(discovery.OpenAPIV3(), clock.RealClock{}, zap.NewNop(), openapi.Patience),
 	}
 }

@@ -171,3 +171,24 @@ func TestAnAggregatedAPIThatIsDownIsNoAbsentKind(t *testing.T) {
 	assert.Equal(t, api.PhaseFailed, txn.Status.Phase, harness.Describe(txn))
 	assert.Equal(t, errclass.KindNotFound, txn.Status.Items[0].Reason)
 }
+
+// Some kinds are requests alone: nothing is kept of them that could be read, and what they have done
+// stays done, as with the Pod of a Binding.
+func TestARequestThatLeavesNoObjectIsRefused(t *testing.T) {
+	t.Parallel()
+	e := harness.New(t)
+	e.ClusterWide()
+	e.Apply("{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {schedulerName: none, containers: [{name: a, image: x}]}}")
+	e.Start()
+	for name, change := range map[string]string{
+		"binding": "{type: Create, target: {apiVersion: v1, kind: Binding, name: p}, content: {target: {apiVersion: v1, kind: Node, name: none}}}",
+		"review":  "{type: Create, target: {apiVersion: authentication.k8s.io/v1, kind: TokenReview, name: a}, content: {spec: {token: a}}}",
+		"await":   "{type: Await, target: {apiVersion: authorization.k8s.io/v1, kind: SubjectAccessReview, name: a}, readyWhen: {expression: \"true\"}}",
+	} {
+		txn := e.Run(name, "changes:\n  - "+change+"\n")
+		assert.Equal(t, api.PhaseFailed, txn.Status.Phase, harness.Describe(txn))
+		assert.Equal(t, errclass.Invalid, txn.Status.Items[0].Reason, name)
+		assert.Contains(t, txn.Status.Items[0].Message, "only requests to create one", name)
+	}
+	assert.NotContains(t, e.Object("v1 Pod/p").Object["spec"], "nodeName")
+}

@@ -8,10 +8,8 @@ import (
 
 	"go.uber.org/zap"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/restmapper"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	api "janus.io/janus/api/v1alpha1"
@@ -39,7 +37,7 @@ var schemas = sync.OnceValue(func() known {
 	}
 	discovery := kube.Discovery()
 	k := known{
-		resolver: target.NewResolver(restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discovery)), discovery),
+		resolver: target.Discover(discovery),
 		types:    openapi.New(discovery.OpenAPIV3(), clocktesting.NewFakePassiveClock(time.Unix(0, 0)), zap.NewNop(), 0),
 	}
 	if k.served, err = harness.Kinds(discovery); err != nil {

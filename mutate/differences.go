@@ -59,12 +59,17 @@ var placeholders = map[schema.GroupKind]string{
 // placeholder reports whether the value that a dry run shows for a field of a new object is made up
 // for that dry run: the API server chooses it when the object is made, as it does addresses.
 func (c Change) placeholder(d fieldmerge.Difference) bool {
+	return d.Allocated || c.madeUp(d.Path, d.After)
+}
+
+// madeUp reports whether a field or its value bears the sign of what is made up for a dry run.
+func (c Change) madeUp(path string, value any) bool {
 	sign, some := placeholders[c.Ref.GVK.GroupKind()]
-	if d.Allocated || !some {
-		return d.Allocated
+	if !some {
+		return false
 	}
-	text, err := json.Marshal(d.After)
-	return strings.Contains(d.Path, sign) || err == nil && strings.Contains(string(text), sign)
+	text, err := json.Marshal(value)
+	return strings.Contains(path, sign) || err == nil && strings.Contains(string(text), sign)
 }
 
 // disclosed is a value as it may be shown; empty for none.

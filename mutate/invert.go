@@ -111,8 +111,8 @@ func (r *rewinding) uncreate(ctx context.Context, of Original) error {
 		}
 		for _, f := range images.Drift() {
 			// What nobody owns the API server has chosen when it was created, and not in the
-			// dry run.
-			if !f.ByControllers() && (len(f.Managers) > 0 || f.Now == nil) {
+			// dry run; and what it has chosen in that is not there.
+			if !f.ByControllers() && (len(f.Managers) > 0 || f.Now == nil && !r.madeUp(f.Path, f.Before)) {
 				found = together(found, []fieldmerge.FieldConflict{f})
 			}
 		}

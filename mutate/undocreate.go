@@ -112,7 +112,7 @@ func (c Change) writtenByOthers(ctx context.Context, record snapshot.Record, liv
 		return nil, err
 	}
 	for _, f := range images.Drift() {
-		if !f.ByControllers() {
+		if !f.ByControllers() && (len(f.Managers) > 0 || !c.madeUp(f.Path, f.Before)) {
 			found = together(found, []fieldmerge.FieldConflict{f})
 		}
 	}

@@ -161,6 +161,31 @@ func TestAnUndoOfACreationKeepsWhatOthersHaveMadeOfIt(t *testing.T) {
 	assert.NotNil(t, e.Object("ConfigMap/made"))
 }
 
+// Admission gives a Pod a volume with a name by chance: that of the dry run is not that of the Pod.
+func TestTheCreationOfAPodIsRolledBackAndUndone(t *testing.T) {
+	t.Parallel()
+	e := harness.New(t)
+	e.Start()
+	const create = "{target: {apiVersion: v1, kind: Pod, name: made}, type: Create, content: {spec: {containers: [{name: a, image: 'registry.example/a:1'}]}}}"
+	require.Equal(t, api.PhaseCommitted, e.Run("release", "{revisionHistoryLimit: 10, changes: ["+create+"]}").Status.Phase)
+	require.Contains(t, fmt.Sprint(e.Object("v1 Pod/made").Object["spec"]), "kube-api-access-")
+	undo := e.Run("undo", "{undoOf: {name: release}}")
+	require.Equal(t, api.PhaseCommitted, undo.Status.Phase, harness.Describe(undo))
+	e.Until("the Pod is gone", func() bool { return e.Object("v1 Pod/made") == nil })
+
+	// Another client takes the field owners off, so that values alone tell who has written the Pod.
+	e.Submit("lost", "changes:\n  - "+create+`
+  - {target: {apiVersion: v1, kind: ConfigMap, name: after}, type: Create, content: {data: {a: b}}, readyWhen: {expression: "has(object.data.go)", timeout: 5s}}
+`)
+	e.Await("lost", "the Pod is made", func(txn *api.Transaction) bool {
+		return len(txn.Status.Items) > 0 && txn.Status.Items[0].State == api.ItemCommitted
+	})
+	e.Merge("person", "v1 Pod/made", `{"metadata": {"managedFields": [{}]}}`)
+	lost := e.Ended("lost")
+	assert.Equal(t, api.PhaseRolledBack, lost.Status.Phase, harness.Describe(lost))
+	assert.Nil(t, e.Object("v1 Pod/made"))
+}
+
 // An undo that fails half-way is rolled back like any other.
 func TestAnUndoIsRolledBackIfItFails(t *testing.T) {
 	t.Parallel()

@@ -86,7 +86,7 @@ func Of(u *unstructured.Unstructured, hasStatus bool, wait Wait) (State, error) 
 	u = numbered(u)
 	o := object{u.Object, wait}
 	if u.GetDeletionTimestamp() != nil {
-		return failed("it is being deleted"), nil
+		return leaving(u.GroupVersionKind().GroupKind(), o), nil
 	}
 	rule, known := rules[u.GroupVersionKind().GroupKind()]
 	generation := u.GetGeneration()
@@ -112,6 +112,17 @@ func Of(u *unstructured.Unstructured, hasStatus bool, wait Wait) (State, error) 
 		Failed:  found.Status == status.FailedStatus || found.Status == status.TerminatingStatus,
 		Message: fmt.Sprintf("%s: %s", found.Status, found.Message),
 	}, nil
+}
+
+// leaving is the state of an object that is being deleted. A Job says how it has ended: its
+// ttlSecondsAfterFinished may delete it at once, and with its Pods before it, which takes a while.
+func leaving(gk schema.GroupKind, o object) State {
+	if gk == (schema.GroupKind{Group: "batch", Kind: "Job"}) {
+		if state := job(o); state.Ready || state.Failed {
+			return state
+		}
+	}
+	return failed("it is being deleted")
 }
 
 // numbered is an object whose status.observedGeneration is a number, or missing. Some kinds have it as

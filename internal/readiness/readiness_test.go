@@ -99,6 +99,9 @@ var podRows = []row{
 	{"a Pod for which there is no Node at present", `{apiVersion: v1, kind: Pod, metadata: {creationTimestamp: "2020-01-01T00:00:00Z"}, status: {phase: Pending, conditions: [{type: PodScheduled, status: "False", reason: Unschedulable, message: 0/2 nodes are available}]}}`, "it has no Node: Unschedulable: 0/2 nodes are available", "Failed"},
 	{"a Pod that nobody has seen", `{apiVersion: v1, kind: Pod, status: {phase: Pending}}`, "it has no Node yet", "InProgress"},
 	{"a Pod that runs and is not ready", `{apiVersion: v1, kind: Pod, status: {phase: Running, conditions: [{type: PodScheduled, status: "True"}, {type: Ready, status: "False"}], containerStatuses: [{name: a, state: {running: {}}}]}}`, "its containers are not ready", "InProgress"},
+	{"a Job that has completed and is being deleted", `{apiVersion: batch/v1, kind: Job, metadata: {deletionTimestamp: "2026-01-01T00:00:00Z"}, status: {conditions: [{type: Complete, status: "True"}]}}`, right, "Terminating"},
+	{"a Job that has failed and is being deleted", `{apiVersion: batch/v1, kind: Job, metadata: {deletionTimestamp: "2026-01-01T00:00:00Z"}, status: {conditions: [{type: Failed, status: "True", reason: BackoffLimitExceeded}]}}`, never, "Terminating"},
+	{"a Job that is being deleted", `{apiVersion: batch/v1, kind: Job, metadata: {deletionTimestamp: "2026-01-01T00:00:00Z"}, status: {active: 1}}`, never, "Terminating"},
 	{"a Pod that is being deleted", `{apiVersion: v1, kind: Pod, metadata: {deletionTimestamp: "2026-01-01T00:00:00Z"}, status: {phase: Running, conditions: [{type: Ready, status: "True"}]}}`, never, "Terminating"},
 }
 

@@ -231,6 +231,28 @@ func field(e *harness.Env, ref string, path ...string) string {
 	return fmt.Sprint(value)
 }
 
+// A Job that has completed may be deleted at once by its ttlSecondsAfterFinished, and be there until its
+// Pods are gone: its end counts.
+func TestAJobThatHasCompletedIsReadyWhileItIsDeleted(t *testing.T) {
+	t.Parallel()
+	e := harness.New(t)
+	e.Start()
+	e.Submit("run", `
+changes:
+- {type: Create, target: {apiVersion: batch/v1, kind: Job, name: short}, content: {metadata: {finalizers: [example.com/slow]}, spec: {suspend: true, ttlSecondsAfterFinished: 0, template: {spec: {restartPolicy: Never, containers: [{name: a, image: "example.com/a:1"}]}}}}, readyWhen: {status: Ready}}
+- {type: Create, target: {apiVersion: v1, kind: ConfigMap, name: after}, content: {data: {a: b}}}
+`)
+	e.Await("run", "waiting", func(txn *api.Transaction) bool {
+		_, _, message := harness.Condition(txn, api.ConditionReconciling)
+		return strings.Contains(message, "it is suspended")
+	})
+	e.Merge("somebody", "batch/v1 Job/short", `{"spec":{"suspend":false}}`)
+	txn := e.Ended("run")
+	assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
+	e.Until("the Job is being deleted", func() bool { return e.Object("batch/v1 Job/short").GetDeletionTimestamp() != nil })
+	e.Merge("somebody", "batch/v1 Job/short", `{"metadata":{"finalizers":null}}`)
+}
+
 // A Job that is deleted by its ttlSecondsAfterFinished before it was looked at is a failure
 // that says how to avoid it: whether it had completed nobody knows.
 func TestAJobThatIsGoneBeforeItWasSeenSaysWhy(t *testing.T) {
@@ -245,7 +267,9 @@ changes:
 		_, _, message := harness.Condition(txn, api.ConditionReconciling)
 		return strings.Contains(message, "it is suspended")
 	})
-	require.NoError(t, e.Kube.BatchV1().Jobs(e.Namespace).Delete(t.Context(), "short", metav1.DeleteOptions{}))
+	// By default its Pods would be kept, and it would be there until they are free of it.
+	now := metav1.DeletePropagationBackground
+	require.NoError(t, e.Kube.BatchV1().Jobs(e.Namespace).Delete(t.Context(), "short", metav1.DeleteOptions{PropagationPolicy: &now}))
 	txn := e.Ended("gone")
 	_, reason, message := harness.Condition(txn, api.ConditionSucceeded)
 	assert.Equal(t, errclass.ReadyFailed, reason)

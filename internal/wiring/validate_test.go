@@ -14,10 +14,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/restmapper"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/yaml"
 
@@ -61,11 +59,10 @@ func newPlannerBy(t *testing.T, config *rest.Config) (planner *Planner, namespac
 		answer, err := kube.AuthorizationV1().SubjectAccessReviews().Create(t.Context(), review, metav1.CreateOptions{})
 		return err == nil && answer.Status.Allowed
 	}, time.Minute, time.Millisecond, "the API server takes a moment to know of the rights")
-	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(kube.Discovery()))
 	return &Planner{
 		shared: &shared{
 			sources: newSources(nil, clock.RealClock{}, 1), rights: newRights(clock.RealClock{}),
-			resolver: target.NewResolver(mapper, kube.Discovery()),
+			resolver: target.Discover(kube.Discovery()),
 			clients:  target.NewClients(config, kube.CoreV1(), "system:serviceaccount:janus-system:janusd"),
 			store:    snapshot.NewStore(kube, nil), images: newImages(), parallel: 2, clock: clock.RealClock{},
 		},

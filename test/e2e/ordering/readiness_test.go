@@ -246,11 +246,11 @@ changes:
 		_, _, message := harness.Condition(txn, api.ConditionReconciling)
 		return strings.Contains(message, "it is suspended")
 	})
-	e.Merge("somebody", "batch/v1 Job/short", `{"spec":{"suspend":false}}`)
+	e.Merge("person", "batch/v1 Job/short", `{"spec":{"suspend":false}}`)
 	txn := e.Ended("run")
 	assert.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
 	e.Until("the Job is being deleted", func() bool { return e.Object("batch/v1 Job/short").GetDeletionTimestamp() != nil })
-	e.Merge("somebody", "batch/v1 Job/short", `{"metadata":{"finalizers":null}}`)
+	e.Merge("person", "batch/v1 Job/short", `{"metadata":{"finalizers":null}}`)
 }
 
 // A Job that is deleted by its ttlSecondsAfterFinished before it was looked at is a failure

@@ -18,6 +18,6 @@
 // # What it prints
 //
 // A line for each package when it is done. Of a test that fails, the ten lines that say what
-// was expected and what was seen; all that the tests of a package printed is in a file below
-// dist/tests, which is named beside it.
+// was expected and what was seen, and ten of the message of the assertion; all that the tests
+// of a package printed is in a file below dist/tests, which is named beside it.
 package main

@@ -20,8 +20,13 @@ var noise = regexp.MustCompile(`^\s*(logger\.go:\d+: |[EWI]\d{4} \d\d:|=== |--- 
 // before it have printed.
 var script = regexp.MustCompile(`^\s*FAIL: \S+:\d+: `)
 
+// message begins what testify was given to say of an assertion that has failed, after what was
+// expected and what was seen.
+var message = regexp.MustCompile(`^\s*Messages:`)
+
 // gist returns the lines that say what was expected and what was seen: those from the first
-// on that begins to, without the noise. Of a script they are those that end there.
+// on that begins to, without the noise, and the message of the assertion, if that comes later.
+// Of a script they are those that end there.
 func gist(output []string) []string {
 	var lines []string
 	for _, line := range strings.Split(strings.Join(output, ""), "\n") {
@@ -35,5 +40,9 @@ func gist(output []string) []string {
 	if begin := slices.IndexFunc(lines, told.MatchString); begin >= 0 {
 		lines = lines[begin:]
 	}
-	return lines[:min(most, len(lines))]
+	first, rest := lines[:min(most, len(lines))], lines[min(most, len(lines)):]
+	if at := slices.IndexFunc(rest, message.MatchString); at >= 0 && !slices.ContainsFunc(first, message.MatchString) {
+		first = slices.Concat(first, rest[at:min(at+most, len(rest))])
+	}
+	return first
 }

@@ -171,7 +171,7 @@ func (r *report) done(p *packageReport, e event) error {
 	return nil
 }
 
-// explain tells why a package has failed, in ten lines a test.
+// explain tells why a package has failed, in ten lines a test, and ten of the message of one.
 func (r *report) explain(p *packageReport, e event) error {
 	tell := func(what string, lines []string) {
 		_, _ = fmt.Fprintf(r.out, "--- %s\n", what)

@@ -62,6 +62,18 @@ func TestATestThatFailsSaysWhyInTenLines(t *testing.T) {
 	assert.Contains(t, string(content), "logger.go:146: INFO nothing", "the log has all")
 }
 
+func TestTheMessageOfAnAssertionIsToldAfterALongDifference(t *testing.T) {
+	output := []string{"    a_test.go:10: \n        \tError Trace:\ta_test.go:10\n        \tError:      \tNot equal:\n"}
+	for range 30 {
+		output = append(output, "        \t            \t-a line of the difference\n")
+	}
+	output = append(output, "        \tTest:       \tTestA\n        \tMessages:   \tFailed 1/2: a was refused\n        \t            \t  b Service shop/old: Unresolved\n")
+	lines := gist(output)
+	assert.Len(t, lines, most+2)
+	assert.Contains(t, lines[most], "Failed 1/2: a was refused")
+	assert.Contains(t, lines[most+1], "b Service shop/old: Unresolved")
+}
+
 func TestOfAScriptThatFailsTheLastLinesAreTold(t *testing.T) {
 	output := []string{"        testscript.go:609: WORK=$WORK\n            HOME=/\n"}
 	for range 30 {

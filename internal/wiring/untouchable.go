@@ -23,13 +23,13 @@ func (v *validation) kept(change api.Change, ref target.Ref) error {
 	switch {
 	case !slices.Contains(verbs, "get"):
 		return errclass.New(errclass.Terminal, errclass.Invalid, "validate", ref.String(),
-			"the API server has no object of this kind that can be read, only requests to %s one: nobody can tell what has become of it, or roll it back", strings.Join(verbs, ", ")).
+			"objects of this kind cannot be read: their API has no verb get, only %s; Janus could not tell whether the change was made, or roll it back", strings.Join(verbs, ", ")).
 			WithHint("make that request outside of the Transaction")
 	case target.Lacking(verbs, making) != nil, back == nil, change.AcceptLoss:
 		return nil
 	default:
 		return errclass.New(errclass.Terminal, errclass.Irreversible, "validate", ref.String(),
-			"it could not be rolled back: the API server has no request to %s an object of this kind, only to %s", strings.Join(back, " or "), strings.Join(verbs, ", ")).
+			"it could not be rolled back: the API of its kind has no verb %s, only %s", strings.Join(back, " or "), strings.Join(verbs, ", ")).
 			WithHint("set acceptLoss: true on the change to make it all the same")
 	}
 }

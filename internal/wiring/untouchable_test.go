@@ -35,12 +35,12 @@ func TestWhatIsNotKeptIsNoTarget(t *testing.T) {
 		says     string
 	}{
 		"an ordinary kind":            {api.Change{Type: api.Create}, "things", "", ""},
-		"a review":                    {api.Change{Type: api.Create}, "reviews", errclass.Invalid, "no object of this kind that can be read, only requests to create one"},
-		"a review, loss accepted":     {api.Change{Type: api.Create, AcceptLoss: true}, "reviews", errclass.Invalid, "only requests to create one"},
-		"a review is waited for":      {api.Change{Type: api.Await}, "reviews", errclass.Invalid, "only requests to create one"},
-		"nobody can create it again":  {api.Change{Type: api.Delete}, "tokens", errclass.Irreversible, "no request to create or patch an object of this kind, only to get, list, delete"},
+		"a review":                    {api.Change{Type: api.Create}, "reviews", errclass.Invalid, "objects of this kind cannot be read: their API has no verb get, only create;"},
+		"a review, loss accepted":     {api.Change{Type: api.Create, AcceptLoss: true}, "reviews", errclass.Invalid, "no verb get, only create"},
+		"a review is waited for":      {api.Change{Type: api.Await}, "reviews", errclass.Invalid, "no verb get, only create"},
+		"nobody can create it again":  {api.Change{Type: api.Delete}, "tokens", errclass.Irreversible, "the API of its kind has no verb create or patch, only get, list, delete"},
 		"that is accepted":            {api.Change{Type: api.Delete, AcceptLoss: true}, "tokens", "", ""},
-		"nobody can delete it":        {api.Change{Type: api.Create}, "records", errclass.Irreversible, "no request to delete"},
+		"nobody can delete it":        {api.Change{Type: api.Create}, "records", errclass.Irreversible, "no verb delete"},
 		"the dry run will say so":     {api.Change{Type: api.Create}, "measures", "", ""},
 		"a measure is waited for":     {api.Change{Type: api.Await}, "measures", "", ""},
 		"discovery does not know it":  {api.Change{Type: api.Create}, "others", "", ""},

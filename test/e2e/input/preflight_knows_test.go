@@ -188,7 +188,7 @@ func TestARequestThatLeavesNoObjectIsRefused(t *testing.T) {
 		txn := e.Run(name, "changes:\n  - "+change+"\n")
 		assert.Equal(t, api.PhaseFailed, txn.Status.Phase, harness.Describe(txn))
 		assert.Equal(t, errclass.Invalid, txn.Status.Items[0].Reason, name)
-		assert.Contains(t, txn.Status.Items[0].Message, "only requests to create one", name)
+		assert.Contains(t, txn.Status.Items[0].Message, "no verb get, only create", name)
 	}
 	assert.NotContains(t, e.Object("v1 Pod/p").Object["spec"], "nodeName")
 }

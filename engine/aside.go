@@ -17,9 +17,9 @@ import (
 // that makes progress.
 
 // mayBeRetriedLater reports whether item i, which was refused, is to be tried again when others
-// are rolled back. A rollback that is to stand still has no others.
+// are rolled back, or after a while. A rollback that is to stand still has no others.
 func (s rollback) mayBeRetriedLater(i int, refusal error) bool {
-	return plan.Curable(refusal) && !plan.RollbackStopped(s.txn) && othersOpen(s.txn, s.flight.Known, i)
+	return plan.Curable(refusal) && !plan.RollbackStopped(s.txn) && (s.untilFree(i, refusal) > 0 || othersOpen(s.txn, s.flight.Known, i))
 }
 
 // setAside records that an item was refused, and goes on with the others.
@@ -28,7 +28,11 @@ func (s rollback) setAside(ctx context.Context, r refused) error {
 		item := &status.Items[r.item]
 		plan.ReportBeside(item, r.undone, s.share())
 		s.recordReason(item, r.item, r.why)
-		item.Message = errclass.Printable("refused, and tried again when the other changes are rolled back: " + item.Message)
+		when := "when the other changes are rolled back"
+		if !othersOpen(s.txn, s.flight.Known, r.item) {
+			when = "for a while"
+		}
+		item.Message = errclass.Printable("refused, and tried again " + when + ": " + item.Message)
 		plan.SetAside(s.txn, item, r.item, r.why)
 		return nil
 	})
@@ -79,7 +83,12 @@ func (s rollback) retrySetAside(ctx context.Context) error {
 		return wait
 	}
 	if after := s.catchingUp(); after > 0 {
-		return plan.NotYet(all[0].why, after)
+		return plan.NotYet(all[0].why, after, "what was rolled back may not be in effect everywhere yet")
+	}
+	for _, r := range all {
+		if after := s.untilFree(r.item, r.why); after > 0 {
+			return plan.NotYet(r.why, after, "")
+		}
 	}
 	return s.giveUpAll(ctx, all)
 }
@@ -99,6 +108,22 @@ func (s rollback) catchingUp() time.Duration {
 		return 0
 	}
 	return max(catchUpInterval, since)
+}
+
+// addressInterval is how soon an address is asked for again, at most.
+const addressInterval = 5 * time.Second
+
+// untilFree is how long to wait because the address that item i needs may be held by the API
+// server alone; zero if it is not for lack of one, or has been for long enough.
+func (s rollback) untilFree(i int, refusal error) time.Duration {
+	if errclass.RefuserOf(refusal) != errclass.ByAddress || plan.RollbackOverdue(s.txn, s.clock.Now()) {
+		return 0
+	}
+	since := s.memory.SinceRefused(i)
+	if since >= s.policy.AddressTime {
+		return 0
+	}
+	return min(max(catchUpInterval, since), addressInterval)
 }
 
 // giveUpAll records that items cannot be rolled back, once no compensation that was sent

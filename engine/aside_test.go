@@ -1,12 +1,15 @@
 package engine
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"k8s.io/utils/ptr"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine/internal/fixture"
@@ -18,6 +21,12 @@ var (
 	errInvalid   = errclass.New(errclass.Terminal, errclass.Invalid, "restore", "ConfigMap shop/x", "its schema does not allow it")
 	errForbidden = errclass.New(errclass.Terminal, errclass.AccessDenied, "restore", "ConfigMap shop/x", "may not patch it")
 )
+
+// errAddress is how the API server refuses an address that it holds itself.
+var errAddress = &errclass.Error{
+	Op: "restore", Target: "Service shop/x", Class: errclass.Terminal, Reason: errclass.AlreadyAllocated,
+	Refuser: errclass.ByAddress, Err: errors.New("provided IP is already allocated"),
+}
 
 // invalidUntil has the compensation of one item refused until that of another is made.
 func (w *world) invalidUntil(item, other string) {
@@ -63,6 +72,11 @@ var asides = []scenario{
 	{"the later change of an object is set aside, and so the earlier one", []string{"b", "a1", "a2", "c"}, func(w *world) {
 		w.refuse["do c"] = errRefused
 		w.invalidUntil("a2", "b")
+	}, api.PhaseRolledBack},
+	{"the API server holds the address of the only Service", []string{"a", "b"}, func(w *world) {
+		w.refuse["do b"] = errRefused
+		w.refuse["undo a"] = errAddress
+		w.after["-- looks again in 4s"] = func() { delete(w.refuse, "undo a") }
 	}, api.PhaseRolledBack},
 	{"it is suspended while a compensation is set aside, and goes on", []string{"a", "b", "c"}, func(w *world) {
 		w.refuse["do c"] = errRefused
@@ -136,6 +150,39 @@ func TestNobodyWaitsForTheTimeoutForWhatWaitingCannotHeal(t *testing.T) {
 	assert.Less(t, w.clock.Since(fixture.Start), 10*time.Second, w.transcript())
 	assert.Equal(t, errclass.Invalid, w.itemOfName("b").Reason)
 	assert.Equal(t, api.ItemRolledBack, w.itemOfName("a").State)
+}
+
+func TestAnAddressIsWaitedForNoLongerThanTheAPIServerHoldsIt(t *testing.T) {
+	for name, c := range map[string]struct {
+		timeout         time.Duration
+		atLeast, atMost time.Duration
+		changes         []string
+		port            bool
+	}{
+		"the only change":         {time.Hour, plan.DefaultAddressTime, plan.DefaultAddressTime + 2*addressInterval, []string{"a", "z"}, false},
+		"one of several":          {time.Hour, plan.DefaultAddressTime, plan.DefaultAddressTime + 2*addressInterval, []string{"a", "b", "c", "z"}, false},
+		"its time is over before": {30 * time.Second, 25 * time.Second, 40 * time.Second, []string{"a", "z"}, false},
+		"a port, not an address":  {time.Hour, 0, 10 * time.Second, []string{"a", "z"}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, c.changes...)
+			w.policy.Recoveries = 0
+			w.restart()
+			w.stored.Spec.Timeout = ptr.To(api.Duration(c.timeout.String()))
+			w.refuse["do z"] = errRefused
+			refusal := *errAddress
+			if c.port {
+				refusal.Refuser = errclass.ByAllocation
+			}
+			w.refuse["undo a"] = &refusal
+			w.run()
+			require.Equal(t, api.PhaseFailed, phaseOf(w), w.transcript())
+			assert.Equal(t, errclass.AlreadyAllocated, w.itemOfName("a").Reason)
+			took := w.clock.Since(fixture.Start)
+			assert.GreaterOrEqual(t, took, c.atLeast, w.transcript())
+			assert.LessOrEqual(t, took, c.atMost, w.transcript())
+		})
+	}
 }
 
 func (w *world) itemOfName(name string) api.Item {

@@ -33,10 +33,7 @@ func ClearSetAside(item *api.Item) {
 	}
 }
 
-// NotYet is the wait for what was rolled back to take effect.
-func NotYet(why error, after time.Duration) error {
-	return &errclass.Error{
-		Op: "try again", Class: errclass.Retryable, Reason: errclass.ReasonOf(why), RetryAfter: after,
-		Err: why, Hint: "what was rolled back may not be in effect everywhere yet",
-	}
+// NotYet is the wait for what makes a compensation possible to take effect.
+func NotYet(why error, after time.Duration, hint string) error {
+	return &errclass.Error{Op: "try again", Class: errclass.Retryable, Reason: errclass.ReasonOf(why), RetryAfter: after, Err: why, Hint: hint}
 }

@@ -25,6 +25,9 @@ type Policy struct {
 	// CatchUp is for how long what was refused is tried again after something was
 	// rolled back that may make it possible; zero means DefaultCatchUp.
 	CatchUp time.Duration
+	// AddressTime is for how long a rollback tries again to get an address that a Service had;
+	// zero means DefaultAddressTime.
+	AddressTime time.Duration
 	// Window is how many intents may be open at once; zero means DefaultWindow.
 	Window int
 	// RevisionHistoryLimit is how many committed Transactions of a namespace are
@@ -40,6 +43,12 @@ const DefaultLateness = time.Second
 // policy or a role that was changed.
 const DefaultCatchUp = 5 * time.Second
 
+// DefaultAddressTime is more than an API server may hold an address that no Service has. It
+// repairs what is noted of the addresses of Services: where it sees the deletion of one late,
+// it takes the address for forgotten, and notes it once more. It drops such a note when that is a
+// minute old; until then not even a Service of the same name can have the address.
+const DefaultAddressTime = 65 * time.Second
+
 // WithDefaults has the defaults where p says nothing.
 func (p Policy) WithDefaults() Policy {
 	if p.Lateness <= 0 {
@@ -47,6 +56,9 @@ func (p Policy) WithDefaults() Policy {
 	}
 	if p.CatchUp <= 0 {
 		p.CatchUp = DefaultCatchUp
+	}
+	if p.AddressTime <= 0 {
+		p.AddressTime = DefaultAddressTime
 	}
 	if p.Window <= 0 {
 		p.Window = DefaultWindow

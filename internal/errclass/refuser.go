@@ -21,7 +21,8 @@ const (
 	ByUncountedQuota Refuser = "UncountedQuota" // a ResourceQuota whose controller has yet to count what there is
 	ByServiceAccount Refuser = "ServiceAccount" // the ServiceAccount of a Pod is not there
 	ByEscalation     Refuser = "Escalation"     // nobody may grant more than they have
-	ByAllocation     Refuser = "Allocation"     // an address or a port is taken, or is in no range
+	ByAllocation     Refuser = "Allocation"     // a port is taken, or an address or a port is in no range
+	ByAddress        Refuser = "Address"        // an address is taken, if only because a Service had it a moment ago
 	ByConversion     Refuser = "Conversion"     // the webhook that converts between versions
 	ByImpersonation  Refuser = "Impersonation"  // janusd may not act as the ServiceAccount, or not for this
 	ByDeadAPI        Refuser = "DeadAPI"        // an API that another server has does not answer
@@ -42,6 +43,7 @@ var refusers = []struct {
 	{regexp.MustCompile(`status unknown for quota`), ByUncountedQuota},
 	{regexp.MustCompile(`error looking up service account`), ByServiceAccount},
 	{regexp.MustCompile(`attempting to grant RBAC permissions`), ByEscalation},
+	{regexp.MustCompile(`failed to allocate IP .*: provided IP is already allocated`), ByAddress},
 	{regexp.MustCompile(`already allocated|not in the valid range|failed to allocate`), ByAllocation},
 	{regexp.MustCompile(`cannot impersonate(:serviceaccount|-on:serviceaccount:[a-z]+)? resource "`), ByImpersonation},
 }
@@ -99,6 +101,7 @@ var ways = map[Refuser]string{
 	ByUncountedQuota: "it is tried again until the controller of the quota has counted what there is",
 	ByServiceAccount: "create that ServiceAccount, in an earlier change if need be",
 	ByEscalation:     "grant the ServiceAccount of the Transaction every right that is in it, or bind or escalate on the role",
+	ByAddress:        "another Service has it, or the API server itself, for up to a minute after a Service that had it was deleted",
 	ByImpersonation:  "the installation of Janus has to let janusd act as that ServiceAccount for it",
 }
 

@@ -20,6 +20,7 @@ var refusals = map[errclass.Refuser][]string{
 	errclass.ByServiceAccount: {`pods "a" is forbidden: error looking up service account shop/worker: serviceaccount "worker" not found`},
 	errclass.ByEscalation:     {"roles.rbac.authorization.k8s.io \"a\" is forbidden: user \"x\" (groups=[]) is attempting to grant RBAC permissions not currently held:\n{APIGroups:[\"\"]}"},
 	errclass.ByAllocation:     {`Service "a" is invalid: spec.ports[0].nodePort: Invalid value: 31777: provided port is already allocated`, `Service "a" is invalid: spec.clusterIPs: Invalid value: ["10.9.0.1"]: failed to allocate IP 10.9.0.1: the provided network does not match the current range`},
+	errclass.ByAddress:        {`Service "a" is invalid: spec.clusterIPs: Invalid value: ["10.9.0.1"]: failed to allocate IP 10.9.0.1: provided IP is already allocated`},
 	errclass.ByConversion:     {`conversion webhook for example.com/v1, Kind=Gadget failed: Post "https://hook.shop.svc:443/": no endpoints`},
 	errclass.ByImpersonation: {
 		`serviceaccounts "a" is forbidden: User "x" cannot impersonate resource "serviceaccounts" in API group "" in the namespace "shop"`,

@@ -30,7 +30,7 @@ func Wrap(err error, op, target string, sensitive bool) error {
 	wrapped := &Error{Op: op, Target: target, Class: class, Reason: reason, RetryAfter: retryAfter(err), Err: cause,
 		Refuser: RefuserOf(err), Backend: BackendOf(err), TimedOut: timedOut(err)}
 	switch wrapped.Refuser {
-	case ByImpersonation, ByUncountedQuota:
+	case ByImpersonation, ByUncountedQuota, ByAddress:
 		wrapped.Hint = wrapped.Refuser.WayOut()
 	}
 	return wrapped

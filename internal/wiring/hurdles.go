@@ -36,7 +36,7 @@ const (
 var byRefuser = map[errclass.Refuser]hurdle{
 	errclass.ByWebhook: webhook, errclass.ByPolicy: webhook, errclass.ByDeadWebhook: dead, errclass.ByConversion: conversion,
 	errclass.ByPodSecurity: security, errclass.ByQuota: quota, errclass.ByUncountedQuota: uncounted, errclass.ByServiceAccount: account,
-	errclass.ByEscalation: escalation, errclass.ByAllocation: allocation,
+	errclass.ByEscalation: escalation, errclass.ByAllocation: allocation, errclass.ByAddress: allocation,
 }
 
 // hurdleOf tells what kind of refusal an error is; empty for one that no other change can

@@ -51,6 +51,9 @@ type entry struct {
 	recreated map[int]types.UID
 	// restored is when it last rolled an item back; zero if it did not.
 	restored time.Time
+	// refused is when it was first refused to roll an item back for lack of an address; nil until
+	// it was.
+	refused map[int]time.Time
 	// waiting is since when it waits for what another client holds up; zero if it does not.
 	waiting time.Time
 	// looked is when it last checked whether what is waited for is ready; zero if it did

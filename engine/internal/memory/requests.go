@@ -31,8 +31,13 @@ func (m *Memory) SettlingSince(i int, mayLand func(j int) bool) (since time.Time
 	return since
 }
 
-// Settled ends the wait for requests for item i.
-func (m *Memory) Settled(i int) { m.note(func(e *entry) { delete(e.asked, i) }) }
+// Settled ends the wait for requests for item i, and for an address.
+func (m *Memory) Settled(i int) {
+	m.note(func(e *entry) {
+		delete(e.asked, i)
+		delete(e.refused, i)
+	})
+}
 
 // AllSettled ends the wait for all requests.
 func (m *Memory) AllSettled() { m.note(func(e *entry) { clear(e.asked) }) }
@@ -79,6 +84,21 @@ func (m *Memory) SinceRestored() (ago time.Duration) {
 			e.restored = now // by another process, perhaps a moment ago
 		}
 		ago = now.Sub(e.restored)
+	})
+	return ago
+}
+
+// SinceRefused is how long ago it was first refused to roll item i back for lack of an address.
+func (m *Memory) SinceRefused(i int) (ago time.Duration) {
+	now := m.all.clock.Now()
+	m.note(func(e *entry) {
+		if e.refused == nil {
+			e.refused = map[int]time.Time{}
+		}
+		if since, known := e.refused[i]; !known || now.Before(since) {
+			e.refused[i] = now
+		}
+		ago = now.Sub(e.refused[i])
 	})
 	return ago
 }

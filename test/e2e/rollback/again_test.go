@@ -79,7 +79,7 @@ func TestAServiceIsRestoredOnceItsPortOrAddressIsFree(t *testing.T) {
 	for n, c := range takenFrom {
 		t.Run(c.what, func(t *testing.T) {
 			t.Parallel()
-			e, before := stolen(t, n, plan.Policy{Recoveries: 3, RecoveryDelay: time.Second, SettleTime: 300 * time.Millisecond})
+			e, before := stolen(t, n, plan.Policy{Recoveries: 3, RecoveryDelay: time.Second, SettleTime: 300 * time.Millisecond, AddressTime: time.Second})
 			freed(t, e)
 			txn := rolledBackLater(t, e)
 			assert.Positive(t, txn.Status.Recoveries)
@@ -87,6 +87,33 @@ func TestAServiceIsRestoredOnceItsPortOrAddressIsFree(t *testing.T) {
 			e.NothingLeft("txn")
 		})
 	}
+}
+
+// The API server holds the address of a Service whose deletion it has seen late for a minute, and
+// the rollback waits until it has dropped it.
+func TestAServiceGetsTheAddressBackThatOnlyTheAPIServerHolds(t *testing.T) {
+	t.Parallel()
+	e := harness.New(t)
+	e.Refuse()
+	e.Apply("{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {ports: [{port: 80}]}}")
+	before := e.Object("Service/web")
+	address, _, _ := unstructured.NestedString(before.Object, "spec", "clusterIP")
+	e.Start(harness.WithPolicy(unaided), harness.Acting(harness.Around{Do: func(_ string, item int) {
+		if item == 1 {
+			e.Apply("{apiVersion: networking.k8s.io/v1, kind: IPAddress, metadata: {name: " + address +
+				", labels: {ipaddress.kubernetes.io/managed-by: ipallocator.k8s.io, ipaddress.kubernetes.io/ip-family: IPv4}}, " +
+				"spec: {parentRef: {resource: services, namespace: " + e.Namespace + ", name: web}}}")
+		}
+	}}))
+	e.Submit("txn", "\nchanges:\n  - {target: {apiVersion: v1, kind: Service, name: web}, type: Delete}\n"+fixture.RefusedAtCommit)
+
+	txn := e.Await("txn", "waiting for the address", func(t *api.Transaction) bool { return len(t.Status.Items) > 0 && t.Status.Items[0].SetAside })
+	assert.Equal(t, errclass.AlreadyAllocated, txn.Status.Items[0].Reason)
+	assert.Contains(t, txn.Status.Items[0].Message, "refused, and tried again for a while")
+	assert.Contains(t, txn.Status.Items[0].Message, "or the API server itself, for up to a minute")
+	rolledBackLater(t, e)
+	e.Same(before, "Service/web")
+	e.NothingLeft("txn")
 }
 
 // What a person asks for is tried at once, and once.

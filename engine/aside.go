@@ -19,7 +19,7 @@ import (
 // mayBeRetriedLater reports whether item i, which was refused, is to be tried again when others
 // are rolled back, or after a while. A rollback that is to stand still has no others.
 func (s rollback) mayBeRetriedLater(i int, refusal error) bool {
-	return plan.Curable(refusal) && !plan.RollbackStopped(s.txn) && (s.untilFree(i, refusal) > 0 || othersOpen(s.txn, s.flight.Known, i))
+	return plan.Curable(refusal) && !plan.RollbackStopped(s.txn) && (s.untilCounted(i, refusal) > 0 || othersOpen(s.txn, s.flight.Known, i))
 }
 
 // setAside records that an item was refused, and goes on with the others.
@@ -86,7 +86,7 @@ func (s rollback) retrySetAside(ctx context.Context) error {
 		return plan.NotYet(all[0].why, after, "what was rolled back may not be in effect everywhere yet")
 	}
 	for _, r := range all {
-		if after := s.untilFree(r.item, r.why); after > 0 {
+		if after := s.untilCounted(r.item, r.why); after > 0 {
 			return plan.NotYet(r.why, after, "")
 		}
 	}
@@ -110,20 +110,22 @@ func (s rollback) catchingUp() time.Duration {
 	return max(catchUpInterval, since)
 }
 
-// addressInterval is how soon an address is asked for again, at most.
-const addressInterval = 5 * time.Second
+// lateInterval is how soon it is tried again, at most, while the control plane may count or hold
+// what was deleted.
+const lateInterval = 5 * time.Second
 
-// untilFree is how long to wait because the address that item i needs may be held by the API
-// server alone; zero if it is not for lack of one, or has been for long enough.
-func (s rollback) untilFree(i int, refusal error) time.Duration {
-	if errclass.RefuserOf(refusal) != errclass.ByAddress || plan.RollbackOverdue(s.txn, s.clock.Now()) {
+// untilCounted is how long to wait because item i may be refused for no other reason than that the
+// control plane counts or holds what was deleted; zero if that has been for long enough.
+func (s rollback) untilCounted(i int, refusal error) time.Duration {
+	limit := s.policy.CountedLate(refusal)
+	if limit == 0 || plan.RollbackOverdue(s.txn, s.clock.Now()) {
 		return 0
 	}
 	since := s.memory.SinceRefused(i)
-	if since >= s.policy.AddressTime {
+	if since >= limit {
 		return 0
 	}
-	return min(max(catchUpInterval, since), addressInterval)
+	return min(max(catchUpInterval, since), lateInterval)
 }
 
 // giveUpAll records that items cannot be rolled back, once no compensation that was sent

@@ -152,17 +152,18 @@ func TestNobodyWaitsForTheTimeoutForWhatWaitingCannotHeal(t *testing.T) {
 	assert.Equal(t, api.ItemRolledBack, w.itemOfName("a").State)
 }
 
-func TestAnAddressIsWaitedForNoLongerThanTheAPIServerHoldsIt(t *testing.T) {
+func TestWhatTheControlPlaneCountsLateIsWaitedForNoLongerThanThat(t *testing.T) {
 	for name, c := range map[string]struct {
+		by              errclass.Refuser
 		timeout         time.Duration
 		atLeast, atMost time.Duration
 		changes         []string
-		port            bool
 	}{
-		"the only change":         {time.Hour, plan.DefaultAddressTime, plan.DefaultAddressTime + 2*addressInterval, []string{"a", "z"}, false},
-		"one of several":          {time.Hour, plan.DefaultAddressTime, plan.DefaultAddressTime + 2*addressInterval, []string{"a", "b", "c", "z"}, false},
-		"its time is over before": {30 * time.Second, 25 * time.Second, 40 * time.Second, []string{"a", "z"}, false},
-		"a port, not an address":  {time.Hour, 0, 10 * time.Second, []string{"a", "z"}, true},
+		"an address":              {errclass.ByAddress, time.Hour, plan.DefaultAddressTime, plan.DefaultAddressTime + 2*lateInterval, []string{"a", "z"}},
+		"one of several":          {errclass.ByAddress, time.Hour, plan.DefaultAddressTime, plan.DefaultAddressTime + 2*lateInterval, []string{"a", "b", "c", "z"}},
+		"its time is over before": {errclass.ByAddress, 30 * time.Second, 25 * time.Second, 40 * time.Second, []string{"a", "z"}},
+		"a quota":                 {errclass.ByFullQuota, time.Hour, plan.DefaultQuotaTime, plan.DefaultQuotaTime + 2*lateInterval, []string{"a", "z"}},
+		"a port":                  {errclass.ByAllocation, time.Hour, 0, 10 * time.Second, []string{"a", "z"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, c.changes...)
@@ -171,9 +172,7 @@ func TestAnAddressIsWaitedForNoLongerThanTheAPIServerHoldsIt(t *testing.T) {
 			w.stored.Spec.Timeout = ptr.To(api.Duration(c.timeout.String()))
 			w.refuse["do z"] = errRefused
 			refusal := *errAddress
-			if c.port {
-				refusal.Refuser = errclass.ByAllocation
-			}
+			refusal.Refuser = c.by
 			w.refuse["undo a"] = &refusal
 			w.run()
 			require.Equal(t, api.PhaseFailed, phaseOf(w), w.transcript())

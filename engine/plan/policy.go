@@ -4,6 +4,7 @@ import (
 	"time"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/errclass"
 )
 
 // Policy holds the limits that are not the Transaction's own.
@@ -25,9 +26,9 @@ type Policy struct {
 	// CatchUp is for how long what was refused is tried again after something was
 	// rolled back that may make it possible; zero means DefaultCatchUp.
 	CatchUp time.Duration
-	// AddressTime is for how long a rollback tries again to get an address that a Service had;
-	// zero means DefaultAddressTime.
-	AddressTime time.Duration
+	// AddressTime and QuotaTime are for how long a rollback tries again to get an address, and
+	// what a quota has no room for, before it fails; zero means the default.
+	AddressTime, QuotaTime time.Duration
 	// Window is how many intents may be open at once; zero means DefaultWindow.
 	Window int
 	// RevisionHistoryLimit is how many committed Transactions of a namespace are
@@ -43,11 +44,30 @@ const DefaultLateness = time.Second
 // policy or a role that was changed.
 const DefaultCatchUp = 5 * time.Second
 
-// DefaultAddressTime is more than an API server may hold an address that no Service has. It
-// repairs what is noted of the addresses of Services: where it sees the deletion of one late,
-// it takes the address for forgotten, and notes it once more. It drops such a note when that is a
-// minute old; until then not even a Service of the same name can have the address.
-const DefaultAddressTime = 65 * time.Second
+// The control plane may count or hold for a while what was deleted.
+const (
+	// DefaultAddressTime is more than an API server may hold an address that no Service has. It
+	// repairs what is noted of the addresses of Services: where it sees the deletion of one
+	// late, it takes the address for forgotten, and notes it once more. It drops such a note when
+	// that is a minute old; until then not even a Service of the same name can have the address.
+	DefaultAddressTime = 65 * time.Second
+	// DefaultQuotaTime is more than it takes until another controller manager takes over and
+	// has counted what a quota is for.
+	DefaultQuotaTime = 30 * time.Second
+)
+
+// CountedLate is for how long a compensation that was refused is tried again because the control
+// plane may count or hold what was deleted; zero for any other refusal.
+func (p Policy) CountedLate(refusal error) time.Duration {
+	switch errclass.RefuserOf(refusal) {
+	case errclass.ByAddress:
+		return p.AddressTime
+	case errclass.ByFullQuota:
+		return p.QuotaTime
+	default:
+		return 0
+	}
+}
 
 // WithDefaults has the defaults where p says nothing.
 func (p Policy) WithDefaults() Policy {
@@ -59,6 +79,9 @@ func (p Policy) WithDefaults() Policy {
 	}
 	if p.AddressTime <= 0 {
 		p.AddressTime = DefaultAddressTime
+	}
+	if p.QuotaTime <= 0 {
+		p.QuotaTime = DefaultQuotaTime
 	}
 	if p.Window <= 0 {
 		p.Window = DefaultWindow

@@ -17,7 +17,8 @@ const (
 	ByDeadWebhook    Refuser = "DeadWebhook"    // an admission webhook has not answered
 	ByPolicy         Refuser = "Policy"         // an admission policy
 	ByPodSecurity    Refuser = "PodSecurity"    // the pod-security level of the Namespace
-	ByQuota          Refuser = "Quota"          // a ResourceQuota
+	ByQuota          Refuser = "Quota"          // a ResourceQuota that asks for more than there is in the object
+	ByFullQuota      Refuser = "FullQuota"      // a ResourceQuota that is used up, by what was counted last
 	ByUncountedQuota Refuser = "UncountedQuota" // a ResourceQuota whose controller has yet to count what there is
 	ByServiceAccount Refuser = "ServiceAccount" // the ServiceAccount of a Pod is not there
 	ByEscalation     Refuser = "Escalation"     // nobody may grant more than they have
@@ -39,7 +40,8 @@ var refusers = []struct {
 	{regexp.MustCompile(`conversion webhook for `), ByConversion},
 	{regexp.MustCompile(`(?s)[Pp]olicy ['"].*['"].* denied request|failed to configure (policy|binding)`), ByPolicy},
 	{regexp.MustCompile(`violates PodSecurity`), ByPodSecurity},
-	{regexp.MustCompile(`(exceeded|failed|insufficient) quota`), ByQuota},
+	{regexp.MustCompile(`exceeded quota`), ByFullQuota},
+	{regexp.MustCompile(`(failed|insufficient) quota`), ByQuota},
 	{regexp.MustCompile(`status unknown for quota`), ByUncountedQuota},
 	{regexp.MustCompile(`error looking up service account`), ByServiceAccount},
 	{regexp.MustCompile(`attempting to grant RBAC permissions`), ByEscalation},
@@ -97,7 +99,8 @@ var ways = map[Refuser]string{
 	ByWebhook:        "the ServiceAccount has the right: change what the webhook objects to",
 	ByPolicy:         "the ServiceAccount has the right: change what the policy objects to",
 	ByPodSecurity:    "change the Pod, or the pod-security label of the Namespace in an earlier change",
-	ByQuota:          "raise the quota, or free some of it in an earlier change",
+	ByQuota:          "state what the quota asks for, or change the quota in an earlier change",
+	ByFullQuota:      "raise the quota, or free some of it in an earlier change",
 	ByUncountedQuota: "it is tried again until the controller of the quota has counted what there is",
 	ByServiceAccount: "create that ServiceAccount, in an earlier change if need be",
 	ByEscalation:     "grant the ServiceAccount of the Transaction every right that is in it, or bind or escalate on the role",

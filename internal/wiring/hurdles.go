@@ -35,7 +35,8 @@ const (
 
 var byRefuser = map[errclass.Refuser]hurdle{
 	errclass.ByWebhook: webhook, errclass.ByPolicy: webhook, errclass.ByDeadWebhook: dead, errclass.ByConversion: conversion,
-	errclass.ByPodSecurity: security, errclass.ByQuota: quota, errclass.ByUncountedQuota: uncounted, errclass.ByServiceAccount: account,
+	errclass.ByPodSecurity: security, errclass.ByQuota: quota, errclass.ByFullQuota: quota,
+	errclass.ByUncountedQuota: uncounted, errclass.ByServiceAccount: account,
 	errclass.ByEscalation: escalation, errclass.ByAllocation: allocation, errclass.ByAddress: allocation,
 }
 

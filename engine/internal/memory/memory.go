@@ -51,8 +51,8 @@ type entry struct {
 	recreated map[int]types.UID
 	// restored is when it last rolled an item back; zero if it did not.
 	restored time.Time
-	// refused is when it was first refused to roll an item back for lack of an address; nil until
-	// it was.
+	// refused is since when it waits for the control plane to count what was deleted, by the item
+	// that it is waited for to roll back; nil until it does.
 	refused map[int]time.Time
 	// waiting is since when it waits for what another client holds up; zero if it does not.
 	waiting time.Time

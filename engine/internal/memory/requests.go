@@ -31,7 +31,7 @@ func (m *Memory) SettlingSince(i int, mayLand func(j int) bool) (since time.Time
 	return since
 }
 
-// Settled ends the wait for requests for item i, and for an address.
+// Settled ends the waits for requests for item i, and for the control plane.
 func (m *Memory) Settled(i int) {
 	m.note(func(e *entry) {
 		delete(e.asked, i)
@@ -88,7 +88,8 @@ func (m *Memory) SinceRestored() (ago time.Duration) {
 	return ago
 }
 
-// SinceRefused is how long ago it was first refused to roll item i back for lack of an address.
+// SinceRefused is how long ago item i was first refused to be rolled back, for what the control plane
+// may heal.
 func (m *Memory) SinceRefused(i int) (ago time.Duration) {
 	now := m.all.clock.Now()
 	m.note(func(e *entry) {

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/engine"
@@ -111,6 +112,46 @@ func TestAServiceGetsTheAddressBackThatOnlyTheAPIServerHolds(t *testing.T) {
 	assert.Equal(t, errclass.AlreadyAllocated, txn.Status.Items[0].Reason)
 	assert.Contains(t, txn.Status.Items[0].Message, "refused, and tried again for a while")
 	assert.Contains(t, txn.Status.Items[0].Message, "or the API server itself, for up to a minute")
+	rolledBackLater(t, e)
+	e.Same(before, "Service/web")
+	e.NothingLeft("txn")
+}
+
+// A quota counts a deleted object until its controller comes to it, and the rollback waits for that.
+func TestAnObjectIsMadeAgainOnceItsDeletionHasBeenCounted(t *testing.T) {
+	t.Parallel()
+	e := harness.New(t)
+	e.Refuse()
+	e.Apply("{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {ports: [{port: 80}]}}")
+	e.Apply("{apiVersion: v1, kind: ResourceQuota, metadata: {name: one}, spec: {hard: {services: '1'}}}")
+	before := e.Object("Service/web")
+	counted := func(want string) {
+		assert.NoError(t, harness.Poll(context.Background(), func(ctx context.Context) (bool, error) {
+			quota, err := e.Kube.CoreV1().ResourceQuotas(e.Namespace).Get(ctx, "one", metav1.GetOptions{})
+			count, known := quota.Status.Used["services"]
+			return known && count.String() == want, err
+		}))
+	}
+	count := func(n string) {
+		_, err := e.Kube.CoreV1().ResourceQuotas(e.Namespace).Patch(context.Background(), "one", types.MergePatchType,
+			[]byte(`{"status":{"used":{"services":"`+n+`"}}}`), metav1.PatchOptions{}, "status")
+		assert.NoError(t, err)
+	}
+	counted("1")
+	e.Start(harness.WithPolicy(unaided), harness.Acting(harness.Around{Do: func(_ string, item int) {
+		if item == 1 {
+			counted("0") // The controller was quick; it does not look again by itself.
+			count("1")
+		}
+	}}))
+	e.Submit("txn", "\nchanges:\n  - {target: {apiVersion: v1, kind: Service, name: web}, type: Delete}\n"+
+		"  - {target: {apiVersion: v1, kind: ConfigMap, name: refused-b}, type: Create, content: {data: {a: b}}}\n")
+
+	txn := e.Await("txn", "waiting for the quota", func(t *api.Transaction) bool { return len(t.Status.Items) > 0 && t.Status.Items[0].SetAside })
+	assert.Contains(t, txn.Status.Items[0].Message, "refused, and tried again for a while")
+	time.Sleep(plan.DefaultCatchUp + 2*time.Second)
+	assert.Equal(t, api.PhaseRollingBack, e.Transaction("txn").Status.Phase)
+	count("0")
 	rolledBackLater(t, e)
 	e.Same(before, "Service/web")
 	e.NothingLeft("txn")

@@ -110,12 +110,12 @@ func (s rollback) catchingUp() time.Duration {
 	return max(catchUpInterval, since)
 }
 
-// lateInterval is how soon it is tried again, at most, while the control plane may count or hold
-// what was deleted.
+// lateInterval is the longest pause between two attempts while the control plane may still count or
+// hold what was deleted.
 const lateInterval = 5 * time.Second
 
-// untilCounted is how long to wait because item i may be refused for no other reason than that the
-// control plane counts or holds what was deleted; zero if that has been for long enough.
+// untilCounted is how long to wait because item i may be refused only for what was deleted and the
+// control plane still counts or holds; zero if it has been waited for long enough.
 func (s rollback) untilCounted(i int, refusal error) time.Duration {
 	limit := s.policy.CountedLate(refusal)
 	if limit == 0 || plan.RollbackOverdue(s.txn, s.clock.Now()) {

@@ -26,8 +26,8 @@ type Policy struct {
 	// CatchUp is for how long what was refused is tried again after something was
 	// rolled back that may make it possible; zero means DefaultCatchUp.
 	CatchUp time.Duration
-	// AddressTime and QuotaTime are for how long a rollback tries again to get an address, and
-	// what a quota has no room for, before it fails; zero means the default.
+	// AddressTime and QuotaTime are for how long a rollback tries again before it fails where an
+	// address is taken, and where a quota is used up; zero means the default.
 	AddressTime, QuotaTime time.Duration
 	// Window is how many intents may be open at once; zero means DefaultWindow.
 	Window int
@@ -44,20 +44,20 @@ const DefaultLateness = time.Second
 // policy or a role that was changed.
 const DefaultCatchUp = 5 * time.Second
 
-// The control plane may count or hold for a while what was deleted.
+// The control plane may go on counting an object that was deleted, or holding its address.
 const (
 	// DefaultAddressTime is more than an API server may hold an address that no Service has. It
 	// repairs what is noted of the addresses of Services: where it sees the deletion of one
 	// late, it takes the address for forgotten, and notes it once more. It drops such a note when
 	// that is a minute old; until then not even a Service of the same name can have the address.
 	DefaultAddressTime = 65 * time.Second
-	// DefaultQuotaTime is more than it takes until another controller manager takes over and
-	// has counted what a quota is for.
+	// DefaultQuotaTime is twice the Lease of a controller manager: if that dies, another takes over
+	// after 15 s, and counts what the quota limits.
 	DefaultQuotaTime = 30 * time.Second
 )
 
 // CountedLate is for how long a compensation that was refused is tried again because the control
-// plane may count or hold what was deleted; zero for any other refusal.
+// plane may still count or hold what was deleted; zero for any other refusal.
 func (p Policy) CountedLate(refusal error) time.Duration {
 	switch errclass.RefuserOf(refusal) {
 	case errclass.ByAddress:

@@ -17,8 +17,8 @@ const (
 	ByDeadWebhook    Refuser = "DeadWebhook"    // an admission webhook has not answered
 	ByPolicy         Refuser = "Policy"         // an admission policy
 	ByPodSecurity    Refuser = "PodSecurity"    // the pod-security level of the Namespace
-	ByQuota          Refuser = "Quota"          // a ResourceQuota that asks for more than there is in the object
-	ByFullQuota      Refuser = "FullQuota"      // a ResourceQuota that is used up, by what was counted last
+	ByQuota          Refuser = "Quota"          // a ResourceQuota that wants a field that the object lacks
+	ByFullQuota      Refuser = "FullQuota"      // a ResourceQuota that is used up, as counted last
 	ByUncountedQuota Refuser = "UncountedQuota" // a ResourceQuota whose controller has yet to count what there is
 	ByServiceAccount Refuser = "ServiceAccount" // the ServiceAccount of a Pod is not there
 	ByEscalation     Refuser = "Escalation"     // nobody may grant more than they have

@@ -51,8 +51,8 @@ type entry struct {
 	recreated map[int]types.UID
 	// restored is when it last rolled an item back; zero if it did not.
 	restored time.Time
-	// refused is since when it waits for the control plane to count what was deleted, by the item
-	// that it is waited for to roll back; nil until it does.
+	// refused is since when the rollback of an item waits for the control plane to note a deletion,
+	// by item; nil until one does.
 	refused map[int]time.Time
 	// waiting is since when it waits for what another client holds up; zero if it does not.
 	waiting time.Time

@@ -88,8 +88,8 @@ func (m *Memory) SinceRestored() (ago time.Duration) {
 	return ago
 }
 
-// SinceRefused is how long ago item i was first refused to be rolled back, for what the control plane
-// may heal.
+// SinceRefused is how long ago the rollback of item i was first refused for a reason that the control
+// plane may remove.
 func (m *Memory) SinceRefused(i int) (ago time.Duration) {
 	now := m.all.clock.Now()
 	m.note(func(e *entry) {

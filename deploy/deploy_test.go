@@ -86,9 +86,12 @@ func TestPodsAreAdmittedUnderRestrictedPodSecurity(t *testing.T) {
 	require.True(t, apierrors.IsForbidden(err), "got %v", err)
 	require.ErrorContains(t, err, `violates PodSecurity "restricted:latest"`)
 
+	// Another test may have applied another template, whose Pods stay, as none is ever ready here.
+	require.NoError(t, in.client.AppsV1().Deployments(ownNamespace).Delete(t.Context(), deployment.Name, metav1.DeleteOptions{}))
+	install(t)
 	require.Eventually(t, func() bool {
-		list, err := pods.List(t.Context(), metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=janusd"})
-		return err == nil && len(list.Items) == 2
+		made, err := in.client.AppsV1().Deployments(ownNamespace).Get(t.Context(), deployment.Name, metav1.GetOptions{})
+		return err == nil && made.Status.ObservedGeneration == made.Generation && made.Status.UpdatedReplicas == *deployment.Spec.Replicas
 	}, settle, poll, "the Deployment gets its two Pods")
 }
 

@@ -1,6 +1,7 @@
 package packages
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -150,6 +151,9 @@ func (l *looking) brought(ctx context.Context, s change.Step, u image.Object) er
 			judges = judgesOf(after)
 		}
 		l.count(ctx, live, judges, &kind)
+		if err := l.claims(ctx, o, &kind); err != nil {
+			return err
+		}
 		if o.Kind == change.CompositeKind && kind.Count > 0 && kind.Unread == "" {
 			kind.Unread = "only a part of their schema is in the package"
 		}
@@ -175,7 +179,39 @@ func (l *looking) owned(ctx context.Context, o installed.Object) error {
 	}
 	var kind change.Kind
 	l.count(ctx, live, nil, &kind)
+	if err := l.claims(ctx, o, &kind); err != nil {
+		return err
+	}
 	l.found.Kinds[o.Name] = kind
+	return nil
+}
+
+// claims counts those of a kind of composite resources: they are a kind of their own, which
+// Crossplane deletes with the other. A claim that is paused has no composite resource.
+func (l *looking) claims(ctx context.Context, o installed.Object, kind *change.Kind) error {
+	if o.Kind != change.CompositeKind {
+		return nil
+	}
+	composite, err := l.get(ctx, o)
+	if err != nil || composite == nil {
+		return err
+	}
+	plural, _, _ := unstructured.NestedString(composite.Object, "spec", "claimNames", "plural")
+	group, _, _ := unstructured.NestedString(composite.Object, "spec", "group")
+	if plural == "" {
+		return nil
+	}
+	live, err := l.live(ctx, plural+"."+group)
+	if err != nil || live == nil {
+		return err
+	}
+	var claims change.Kind
+	l.count(ctx, live, nil, &claims)
+	for _, name := range claims.Names {
+		kind.Names = append(kind.Names, live.Spec.Names.Kind+" "+name)
+	}
+	kind.Count += claims.Count
+	kind.Unread = cmp.Or(kind.Unread, claims.Unread)
 	return nil
 }
 

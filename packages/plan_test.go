@@ -54,6 +54,8 @@ var kinds = map[schema.GroupVersionResource]string{
 	{Group: "apiextensions.crossplane.io", Version: "v1", Resource: "compositeresourcedefinitions"}:     "CompositeResourceDefinitionList",
 	{Group: "acme.io", Version: "v1", Resource: "buckets"}:                                              "BucketList",
 	{Group: "acme.io", Version: "v1", Resource: "configs"}:                                              "ConfigList",
+	{Group: "acme.io", Version: "v1", Resource: "xshops"}:                                               "XShopList",
+	{Group: "acme.io", Version: "v1", Resource: "shops"}:                                                "ShopList",
 	{Group: "apps", Version: "v1", Resource: "deployments"}:                                             "DeploymentList",
 }
 

@@ -86,3 +86,47 @@ func TestAConfigurationComesWithAllThatItNeeds(t *testing.T) {
 			w.Object("apiextensions.k8s.io/v1 CustomResourceDefinition/buckets.acme.io") == nil
 	})
 }
+
+// claimed defines a kind of composite resources whose claims are of another kind, in a namespace each.
+const claimed = `
+apiVersion: apiextensions.crossplane.io/v1
+kind: CompositeResourceDefinition
+metadata: {name: xstalls.acme.io}
+spec:
+  group: acme.io
+  names: {kind: XStall, plural: xstalls}
+  claimNames: {kind: Stall, plural: stalls}
+  versions:
+  - name: v1
+    served: true
+    referenceable: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec: {type: object, properties: {size: {type: integer}}}
+`
+
+// A claim that is paused has no composite resource, and is data all the same.
+func TestAClaimIsNotDeletedWithItsKind(t *testing.T) {
+	w := newWorld(t)
+	w.registry.Push("acme/market:v1.0.0", crossplane.Stream("Configuration", "market", nil, claimed))
+	made := w.committed("install %s:v1.0.0", w.source("market"))
+	w.Served("acme.io/v1 Stall")
+	w.Apply("apiVersion: acme.io/v1\nkind: Stall\nmetadata: {name: mine, annotations: {crossplane.io/paused: \"true\"}}\nspec: {size: 3}\n")
+	before := w.Object("acme.io/v1 Stall/mine")
+	require.NotNil(t, before)
+	require.Contains(t, w.types("kubectl get xstalls.acme.io"), "No resources found", "the claim has no composite resource")
+
+	said := w.refused(2, "kubectl janus package plan delete acme-market --service-account installer")
+	assert.Contains(t, said, "error: DataLoss: xstalls.acme.io goes with "+w.source("market")+": delete its 1 custom resource first: Stall "+w.Namespace+"/mine")
+	out, err := w.shell.Run(t.Context(), "kubectl janus undo "+made.Name+" --wait --timeout 2m")
+	require.Error(t, err, out)
+	after := w.Object("acme.io/v1 Stall/mine")
+	require.NotNil(t, after, "the undo of the installation has deleted a claim:\n%s", out)
+	assert.Equal(t, before.GetUID(), after.GetUID())
+
+	w.types("kubectl delete stall.acme.io mine -n %s", w.Namespace)
+	w.committed("delete acme-market")
+	assert.Contains(t, w.types("kubectl janus package list"), "There are no packages.")
+}

@@ -1,10 +1,8 @@
 package packages
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
 
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -106,27 +104,9 @@ func owners(u *unstructured.Unstructured) *unstructured.Unstructured {
 // brought looks for an object that a package brings.
 func (l *looking) brought(ctx context.Context, s change.Step, u image.Object) error {
 	o := change.Brought(u)
-	l.whole = map[installed.Object]*unstructured.Unstructured{}
-	there, err := l.get(ctx, o)
-	if err != nil || !change.Defines(o) {
+	there, err := l.existing(ctx, s, o)
+	if err != nil || there == nil || !change.Defines(o) {
 		return err
-	}
-	if s.Kind == image.Provider {
-		// Crossplane makes one of the other.
-		definition, err := l.get(ctx, change.DefinitionObject(o.Name))
-		if err != nil {
-			return err
-		}
-		managed, err := l.get(ctx, change.ManagedObject(o.Name))
-		if err != nil {
-			return err
-		}
-		if there = definition; there == nil {
-			there = managed
-		}
-	}
-	if there == nil {
-		return nil
 	}
 	before, err := change.Definition(there)
 	if err != nil {
@@ -140,7 +120,7 @@ func (l *looking) brought(ctx context.Context, s change.Step, u image.Object) er
 	if err != nil {
 		return err
 	}
-	kind := change.Kind{Differences: schema.Compare(before, after)}
+	kind := change.Kind{Differences: append(schema.Compare(before, after), change.ClaimsDiffer(there, content)...)}
 	live, err := l.live(ctx, o.Name)
 	if err != nil {
 		return err
@@ -160,6 +140,28 @@ func (l *looking) brought(ctx context.Context, s change.Step, u image.Object) er
 	}
 	l.found.Kinds[o.Name] = kind
 	return nil
+}
+
+// existing is the object in whose place one of a package comes; nil if there is none.
+func (l *looking) existing(ctx context.Context, s change.Step, o installed.Object) (*unstructured.Unstructured, error) {
+	l.whole = map[installed.Object]*unstructured.Unstructured{}
+	there, err := l.get(ctx, o)
+	if err != nil || s.Kind != image.Provider || !change.Defines(o) {
+		return there, err
+	}
+	// Crossplane makes one of the other.
+	definition, err := l.get(ctx, change.DefinitionObject(o.Name))
+	if err != nil {
+		return nil, err
+	}
+	managed, err := l.get(ctx, change.ManagedObject(o.Name))
+	if err != nil {
+		return nil, err
+	}
+	if definition == nil {
+		return managed, nil
+	}
+	return definition, nil
 }
 
 // owned looks for an object that a package has.
@@ -186,35 +188,6 @@ func (l *looking) owned(ctx context.Context, o installed.Object) error {
 	return nil
 }
 
-// claims counts those of a kind of composite resources: they are a kind of their own, which
-// Crossplane deletes with the other. A claim that is paused has no composite resource.
-func (l *looking) claims(ctx context.Context, o installed.Object, kind *change.Kind) error {
-	if o.Kind != change.CompositeKind {
-		return nil
-	}
-	composite, err := l.get(ctx, o)
-	if err != nil || composite == nil {
-		return err
-	}
-	plural, _, _ := unstructured.NestedString(composite.Object, "spec", "claimNames", "plural")
-	group, _, _ := unstructured.NestedString(composite.Object, "spec", "group")
-	if plural == "" {
-		return nil
-	}
-	live, err := l.live(ctx, plural+"."+group)
-	if err != nil || live == nil {
-		return err
-	}
-	var claims change.Kind
-	l.count(ctx, live, nil, &claims)
-	for _, name := range claims.Names {
-		kind.Names = append(kind.Names, live.Spec.Names.Kind+" "+name)
-	}
-	kind.Count += claims.Count
-	kind.Unread = cmp.Or(kind.Unread, claims.Unread)
-	return nil
-}
-
 // live is the definition that the API server has; nil if it has none.
 func (l *looking) live(ctx context.Context, name string) (*v1.CustomResourceDefinition, error) {
 	u, err := l.get(ctx, change.DefinitionObject(name))
@@ -222,66 +195,4 @@ func (l *looking) live(ctx context.Context, name string) (*v1.CustomResourceDefi
 		return nil, err
 	}
 	return change.Definition(u)
-}
-
-func judgesOf(definition *v1.CustomResourceDefinition) map[string]*schema.Judge {
-	out := map[string]*schema.Judge{}
-	for _, v := range definition.Spec.Versions {
-		// A version without a schema harms nothing, and one whose schema is none is refused by
-		// the API server.
-		if j, err := schema.NewJudge(definition, v.Name); err == nil {
-			out[v.Name] = j
-		}
-	}
-	return out
-}
-
-// mostNames is how many custom resources are named, of all that are counted.
-const mostNames = 5
-
-// count counts the custom resources of a kind, in the version that is stored, and judges what
-// happens to them.
-func (l *looking) count(ctx context.Context, definition *v1.CustomResourceDefinition, judges map[string]*schema.Judge, kind *change.Kind) {
-	version := ""
-	for _, v := range definition.Spec.Versions {
-		if v.Served && (version == "" || v.Storage) {
-			version = v.Name
-		}
-	}
-	if version == "" {
-		kind.Unread = "none of its versions is served"
-		return
-	}
-	judge := judges[version]
-	resource := kube.GroupVersionResource{Group: definition.Spec.Group, Version: version, Resource: definition.Spec.Names.Plural}
-	err := l.each(ctx, resource, func(u *unstructured.Unstructured) error {
-		name := u.GetName()
-		if u.GetNamespace() != "" {
-			name = u.GetNamespace() + "/" + name
-		}
-		if kind.Count++; len(kind.Names) < mostNames {
-			kind.Names = append(kind.Names, name)
-		}
-		if judge == nil {
-			return nil
-		}
-		if effect := judge.Effect(ctx, u); !effect.Harmless() {
-			if kind.HarmedCount++; len(kind.Harmed) < mostNames {
-				kind.Harmed = append(kind.Harmed, change.Harm{Name: name, Effect: effect})
-			}
-		}
-		return nil
-	})
-	switch {
-	case apierrors.IsNotFound(err) && !established(definition): // Nothing can have been stored.
-	case err != nil:
-		kind.Unread = err.Error()
-	}
-}
-
-// established reports whether a definition has been served since it was made.
-func established(definition *v1.CustomResourceDefinition) bool {
-	return slices.ContainsFunc(definition.Status.Conditions, func(c v1.CustomResourceDefinitionCondition) bool {
-		return c.Type == v1.Established && c.Status == v1.ConditionTrue
-	})
 }

@@ -1,6 +1,7 @@
 package change
 
 import (
+	"cmp"
 	"fmt"
 
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -8,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"janus.io/janus/packages/installed"
+	"janus.io/janus/packages/schema"
 )
 
 // The kinds that define kinds.
@@ -54,9 +56,37 @@ func Definition(u *unstructured.Unstructured) (*v1.CustomResourceDefinition, err
 		return nil, fmt.Errorf("read %s: %w", Object(u), err)
 	}
 	if u.GetKind() == CompositeKind && out.Spec.Scope == "" {
-		out.Spec.Scope = v1.ClusterScoped
+		out.Spec.Scope = defaultScope(u.GroupVersionKind().Version)
 	}
 	return out, nil
+}
+
+// defaultScope is that of a CompositeResourceDefinition that has none, in a version of its API.
+func defaultScope(version string) v1.ResourceScope {
+	if version == "v1" {
+		return "LegacyCluster"
+	}
+	return v1.NamespaceScoped
+}
+
+// Claims names the definition of the claims of a CompositeResourceDefinition; empty if it has none.
+func Claims(u *unstructured.Unstructured) string {
+	plural, _, _ := unstructured.NestedString(u.Object, "spec", "claimNames", "plural")
+	group, _, _ := unstructured.NestedString(u.Object, "spec", "group")
+	if u.GetKind() != CompositeKind || plural == "" {
+		return ""
+	}
+	return plural + "." + group
+}
+
+// ClaimsDiffer is the difference between the claims of what defines a kind and of what comes in its
+// place. Claims that come are none.
+func ClaimsDiffer(before, after *unstructured.Unstructured) []schema.Difference {
+	was, is := Claims(before), Claims(after)
+	if was == "" || was == is {
+		return nil
+	}
+	return []schema.Difference{{Breaking: true, Kind: true, Text: fmt.Sprintf("the claims are %s, and were %s", cmp.Or(is, "gone"), was)}}
 }
 
 // asVersions turns what a CompositeResourceDefinition says of its versions into what a

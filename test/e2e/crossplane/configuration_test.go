@@ -2,12 +2,14 @@ package crossplane
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"janus.io/janus/test/crossplane"
+	"janus.io/janus/test/testcluster"
 )
 
 // composite defines a kind of composite resources. The composition is of another kind: nothing
@@ -87,8 +89,10 @@ func TestAConfigurationComesWithAllThatItNeeds(t *testing.T) {
 	})
 }
 
-// claimed defines a kind of composite resources whose claims are of another kind, in a namespace each.
-const claimed = `
+// claimed defines a kind of composite resources whose claims are of another kind, in a namespace
+// each. It says nothing of the scope, as unscoped, in whose version of the API another one is meant.
+const (
+	claimed = `
 apiVersion: apiextensions.crossplane.io/v1
 kind: CompositeResourceDefinition
 metadata: {name: xstalls.acme.io}
@@ -104,27 +108,59 @@ spec:
       openAPIV3Schema:
         type: object
         properties:
+          spec: {type: object, properties: {size: {type: integer}%s}}
+`
+	unscoped = `
+apiVersion: apiextensions.crossplane.io/v2
+kind: CompositeResourceDefinition
+metadata: {name: halls.acme.io}
+spec:
+  group: acme.io
+  names: {kind: Hall, plural: halls}
+  versions:
+  - name: v1
+    served: true
+    referenceable: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
           spec: {type: object, properties: {size: {type: integer}}}
 `
+)
 
 // A claim that is paused has no composite resource, and is data all the same.
 func TestAClaimIsNotDeletedWithItsKind(t *testing.T) {
 	w := newWorld(t)
-	w.registry.Push("acme/market:v1.0.0", crossplane.Stream("Configuration", "market", nil, claimed))
+	push := func(tag, composite string) {
+		w.registry.Push("acme/market:"+tag, crossplane.Stream("Configuration", "market", nil, composite, unscoped))
+	}
+	push("v1.0.0", fmt.Sprintf(claimed, ""))
 	made := w.committed("install %s:v1.0.0", w.source("market"))
 	w.Served("acme.io/v1 Stall")
 	w.Apply("apiVersion: acme.io/v1\nkind: Stall\nmetadata: {name: mine, annotations: {crossplane.io/paused: \"true\"}}\nspec: {size: 3}\n")
 	before := w.Object("acme.io/v1 Stall/mine")
 	require.NotNil(t, before)
 	require.Contains(t, w.types("kubectl get xstalls.acme.io"), "No resources found", "the claim has no composite resource")
+	stays := func() {
+		t.Helper()
+		after := w.Object("acme.io/v1 Stall/mine")
+		require.NotNil(t, after, "the claim is gone")
+		require.Equal(t, before.GetUID(), after.GetUID())
+	}
 
 	said := w.refused(2, "kubectl janus package plan delete acme-market --service-account installer")
 	assert.Contains(t, said, "error: DataLoss: xstalls.acme.io goes with "+w.source("market")+": delete its 1 custom resource first: Stall "+w.Namespace+"/mine")
 	out, err := w.shell.Run(t.Context(), "kubectl janus undo "+made.Name+" --wait --timeout 2m")
 	require.Error(t, err, out)
-	after := w.Object("acme.io/v1 Stall/mine")
-	require.NotNil(t, after, "the undo of the installation has deleted a claim:\n%s", out)
-	assert.Equal(t, before.GetUID(), after.GetUID())
+	stays()
+
+	push("v1.1.0", fmt.Sprintf(claimed, ", color: {type: string}"))
+	w.committed("install %s:v1.1.0", w.source("market"))
+	stays()
+	push("v1.2.0", strings.Replace(fmt.Sprintf(claimed, ", color: {type: string}"), "  claimNames: {kind: Stall, plural: stalls}\n", "", 1))
+	said = w.refused(2, "kubectl janus package plan install %s:v1.2.0 --service-account installer --crossplane-version "+testcluster.CrossplaneVersion, w.source("market"))
+	assert.Contains(t, said, "changes xstalls.acme.io: the claims are gone, and were stalls.acme.io")
 
 	w.types("kubectl delete stall.acme.io mine -n %s", w.Namespace)
 	w.committed("delete acme-market")

@@ -69,16 +69,18 @@ func noRevision(namespace string, number int64) error {
 	return fmt.Errorf("namespace %s has no revision %d: kubectl janus history -n %s lists those that it has", namespace, number, namespace)
 }
 
-// hasRevision refuses a number that no revision has. That it cannot be read is for janusd to judge.
-func (s *session) hasRevision(ctx context.Context, namespace string, number int64) error {
+// revisionOf reads a revision, and refuses a number that none has. That it cannot be read is for
+// janusd to judge: it is empty then.
+func (s *session) revisionOf(ctx context.Context, namespace string, number int64) (revision.Revision, error) {
 	client, err := s.kube()
 	if err != nil {
-		return err
+		return revision.Revision{}, err
 	}
-	if _, err := revision.NewStore(client).Get(ctx, namespace, number); errclass.Is(err, errclass.NotFound) {
-		return noRevision(namespace, number)
+	r, err := revision.NewStore(client).Get(ctx, namespace, number)
+	if errclass.Is(err, errclass.NotFound) {
+		return r, noRevision(namespace, number)
 	}
-	return nil
+	return r, nil
 }
 
 // past tells what a committed Transaction has changed.

@@ -23,6 +23,7 @@ type undoWishes struct {
 	showOnly             bool
 	policy               string
 	wait                 waits
+	back                 goingBack
 }
 
 func newUndo(s *session) *cobra.Command {
@@ -48,6 +49,7 @@ out both. --dry-run shows the plan alone.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			since := cmd.Flags().Changed("to-revision")
 			d, err := w.draft(cmd.Context(), s, args, since)
+			s.warn(w.back.warnings())
 			switch {
 			case err != nil && w.showOnly:
 				return trouble(err)
@@ -110,10 +112,13 @@ func (w *undoWishes) transaction(ctx context.Context, s *session, args []string,
 		return nil, errors.New("no Transaction to undo is given, or several are: give one name, or --revision or --to-revision with a number of kubectl janus history")
 	case since:
 		undo.ToRevision, generate = &w.toRevision, fmt.Sprintf("undo-to-%d-", w.toRevision)
+		w.back.addSince(ctx, s, namespace, w.toRevision)
 	case w.revision != 0:
-		if err := s.hasRevision(ctx, namespace, w.revision); err != nil {
+		r, err := s.revisionOf(ctx, namespace, w.revision)
+		if err != nil {
 			return nil, err
 		}
+		w.back.addRevision(r)
 		undo.Revision = &w.revision
 	default:
 		t, err := s.read(ctx, args[0])
@@ -122,6 +127,9 @@ func (w *undoWishes) transaction(ctx context.Context, s *session, args []string,
 		}
 		if !plan.EndedInEffect(&t.Status) {
 			return nil, fmt.Errorf("transaction %s/%s is %s: only what has ended with changes in effect can be undone", t.Namespace, t.Name, phaseOf(t))
+		}
+		for _, c := range t.Spec.Changes {
+			w.back.add(c.Type, c.Target)
 		}
 		undo.Name, generate = t.Name, short(t.Name)+"-undo-"
 		if account == "" {

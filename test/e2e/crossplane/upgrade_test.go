@@ -2,6 +2,7 @@ package crossplane
 
 import (
 	"fmt"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/test/crossplane"
+	"janus.io/janus/test/testcluster"
 )
 
 const sizeAndColor = `{type: object, properties: {size: {type: integer}, color: {type: string}}}`
@@ -96,4 +98,34 @@ func TestWhatCrossplaneRefusesIsToldInItsWords(t *testing.T) {
 	assert.Nil(t, w.provider("acme-bucket"))
 	assert.Nil(t, w.provider("acme-family"), "a dependency that came for it is left")
 	w.types("kubectl delete managedresourcedefinition buckets.acme.io --ignore-not-found")
+}
+
+// An undo goes back to the version of before without a look at the custom resources, and says so.
+func TestAnUndoOfAnUpgradeSaysThatCustomResourcesAreNotLookedAt(t *testing.T) {
+	w := newWorld(t)
+	w.push("bucket", "v1.0.0", "Bucket", size)
+	w.push("bucket", "v1.1.0", "Bucket", sizeAndColor)
+	made := w.committed("install %s:v1.0.0", w.source("bucket"))
+	before := made.Status.Revision
+	assert.NotContains(t, w.planOfUndo(made.Name), "Warning:", "what has been installed is deleted, and janusd looks at its custom resources")
+	made = w.committed("install %s:v1.1.0", w.source("bucket"))
+	w.Apply("apiVersion: acme.io/v1\nkind: Bucket\nmetadata: {name: mine}\nspec: {size: 3, color: red}\n")
+
+	const warning = "Warning: an undo doesn't look at the custom resources of Provider acme-bucket: fields that the version of before doesn't have are lost. " +
+		"kubectl janus package plan install with that version, and --allow-downgrade, looks at them first."
+	assert.Contains(t, w.planOfUndo(made.Name), warning)
+	assert.Contains(t, w.planOfUndo(fmt.Sprintf("--revision %d", made.Status.Revision)), warning)
+	assert.Contains(t, w.planOfUndo(fmt.Sprintf("--to-revision %d", before)), warning)
+	said := w.refused(2, "kubectl janus package plan install %s:v1.0.0 --allow-downgrade --service-account installer --crossplane-version "+testcluster.CrossplaneVersion, w.source("bucket"))
+	assert.Contains(t, said, "which harms 1 of 1 custom resource: mine (loses spec.color)")
+}
+
+// planOfUndo is what is said of an undo that is not made.
+func (w *world) planOfUndo(which string) string {
+	w.t.Helper()
+	out, err := w.shell.Run(w.t.Context(), "kubectl janus undo "+which+" --dry-run --service-account installer")
+	var exit *exec.ExitError
+	require.ErrorAs(w.t, err, &exit, out)
+	require.Equal(w.t, 1, exit.ExitCode(), "it would change something: %s", out)
+	return out
 }

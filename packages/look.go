@@ -52,6 +52,7 @@ func (p Planner) look(ctx context.Context, c change.Change) (change.Found, error
 			}
 		}
 	}
+	l.runs(ctx, c)
 	return l.found, nil
 }
 

@@ -31,6 +31,7 @@ import (
 	"janus.io/janus/internal/expression"
 	"janus.io/janus/packages"
 	"janus.io/janus/packages/change"
+	"janus.io/janus/packages/check"
 	"janus.io/janus/packages/compile"
 	"janus.io/janus/packages/image"
 	"janus.io/janus/packages/installed"
@@ -52,6 +53,9 @@ var kinds = map[schema.GroupVersionResource]string{
 	{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}:               "CustomResourceDefinitionList",
 	{Group: "apiextensions.crossplane.io", Version: "v1alpha1", Resource: "managedresourcedefinitions"}: "ManagedResourceDefinitionList",
 	{Group: "apiextensions.crossplane.io", Version: "v1", Resource: "compositeresourcedefinitions"}:     "CompositeResourceDefinitionList",
+	{Group: "apiextensions.crossplane.io", Version: "v1", Resource: "compositions"}:                     "CompositionList",
+	{Group: "ops.crossplane.io", Version: "v1alpha1", Resource: "cronoperations"}:                       "CronOperationList",
+	{Group: "ops.crossplane.io", Version: "v1alpha1", Resource: "watchoperations"}:                      "WatchOperationList",
 	{Group: "acme.io", Version: "v1", Resource: "buckets"}:                                              "BucketList",
 	{Group: "acme.io", Version: "v1", Resource: "configs"}:                                              "ConfigList",
 	{Group: "acme.io", Version: "v1", Resource: "xshops"}:                                               "XShopList",
@@ -282,6 +286,24 @@ func TestWhatCannotBeListedIsNotTakenForNothing(t *testing.T) {
 	})
 	require.Len(t, plan.Findings.Errors(), 1)
 	assert.Contains(t, plan.Findings[0].Message, "buckets.acme.io goes with xpkg.acme.io/acme/bucket, and its custom resources cannot be read: ")
+}
+
+// Who may not list what functions run in is told so, and is not stopped.
+func TestWhereAFunctionRunsMayNotBeKnown(t *testing.T) {
+	plan := planning(t, "delete-function.txtar", func(p *packages.Planner, _ *packages.Request) {
+		cluster, ok := p.Cluster.(*fake.FakeDynamicClient)
+		require.True(t, ok)
+		cluster.PrependReactor("list", "compositions", func(kubetesting.Action) (bool, runtime.Object, error) {
+			return true, nil, apierrors.NewForbidden(schema.GroupResource{Group: "apiextensions.crossplane.io", Resource: "compositions"}, "", errors.New("no right"))
+		})
+		cluster.PrependReactor("list", "cronoperations", func(kubetesting.Action) (bool, runtime.Object, error) {
+			return true, nil, apierrors.NewNotFound(schema.GroupResource{Group: "ops.crossplane.io", Resource: "cronoperations"}, "")
+		})
+	})
+	assert.Empty(t, plan.Findings.Errors())
+	require.Len(t, plan.Findings, 1)
+	assert.Equal(t, check.Unverified, plan.Findings[0].Reason)
+	assert.Contains(t, plan.Findings[0].Message, "Function acme-run: whether anything runs it is not known: list compositions.apiextensions.crossplane.io: ")
 }
 
 // A package that is installed at the version is changed if it lacks what it is to have.

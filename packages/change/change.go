@@ -99,12 +99,30 @@ func (s Step) Comes() bool { return s.From == "" }
 // Goes reports whether the package is deleted.
 func (s Step) Goes() bool { return s.To == "" }
 
+// Stopped are the names of the functions that run no more afterwards.
+func (c Change) Stopped() []string {
+	var out []string
+	for _, s := range c.Steps {
+		switch {
+		case s.Goes() && s.Kind == image.Function:
+			out = append(out, s.Name)
+		case s.Replaces != nil && s.Replaces.Kind == image.Function:
+			out = append(out, s.Replaces.Name)
+		}
+	}
+	return out
+}
+
 // Found is what the cluster has.
 type Found struct {
 	// Objects are those that there are, of all that the packages have or had.
 	Objects map[installed.Object]*unstructured.Unstructured
 	// Kinds are the definitions of custom resources that there are, by their names.
 	Kinds map[string]Kind
+	// Runs are the objects with a pipeline in which a function runs, by the names of functions.
+	Runs map[string][]installed.Object
+	// RunsUnread says why not all of these could be read.
+	RunsUnread string
 }
 
 // Kind is a definition in the cluster with its custom resources.

@@ -24,6 +24,7 @@ func Change(c change.Change) Findings {
 	}
 	k.objects()
 	k.data()
+	k.functions()
 	if c.Type == change.Replace {
 		k.equivalent()
 	}

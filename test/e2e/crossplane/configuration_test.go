@@ -81,6 +81,11 @@ func TestAConfigurationComesWithAllThatItNeeds(t *testing.T) {
 	assert.Equal(t, before.GetUID(), after.GetUID())
 
 	w.types("kubectl delete shop.acme.io mine")
+	// A composition that is not of a package names the function, as that of the package does.
+	w.Apply(strings.Replace(composition, "name: malls", "name: by-hand", 1))
+	said = w.refused(2, "kubectl janus package plan delete acme-platform acme-bucket acme-function --service-account installer")
+	assert.Contains(t, said, "error: HasDependents: Function acme-function would stop, and runs in Composition by-hand: change or delete that first")
+	w.types("kubectl delete composition by-hand")
 	w.committed("delete acme-platform acme-bucket acme-function")
 	assert.Contains(t, w.types("kubectl janus package list"), "There are no packages.")
 	w.until("the definitions are gone", func() bool {

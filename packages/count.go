@@ -46,10 +46,7 @@ func (l *looking) count(ctx context.Context, definition *v1.CustomResourceDefini
 	judge := judges[version]
 	resource := kube.GroupVersionResource{Group: definition.Spec.Group, Version: version, Resource: definition.Spec.Names.Plural}
 	err := l.each(ctx, resource, func(u *unstructured.Unstructured) error {
-		name := u.GetName()
-		if u.GetNamespace() != "" {
-			name = u.GetNamespace() + "/" + name
-		}
+		name := named(u)
 		if kind.Count++; len(kind.Names) < mostNames {
 			kind.Names = append(kind.Names, name)
 		}
@@ -96,6 +93,14 @@ func (l *looking) claims(ctx context.Context, o installed.Object, kind *change.K
 	kind.Count += claims.Count
 	kind.Unread = cmp.Or(kind.Unread, claims.Unread)
 	return nil
+}
+
+// named is the name of a custom resource, with its namespace if it has one.
+func named(u *unstructured.Unstructured) string {
+	if u.GetNamespace() == "" {
+		return u.GetName()
+	}
+	return u.GetNamespace() + "/" + u.GetName()
 }
 
 // established reports whether a definition has been served since it was made.

@@ -21,7 +21,7 @@ var resources = map[kube.GroupKind]kube.GroupVersionResource{
 	{Group: "apiextensions.k8s.io", Kind: change.DefinitionKind}:                    {Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"},
 	{Group: "apiextensions.crossplane.io", Kind: change.ManagedKind}:                {Group: "apiextensions.crossplane.io", Version: "v1alpha1", Resource: "managedresourcedefinitions"},
 	{Group: "apiextensions.crossplane.io", Kind: change.CompositeKind}:              {Group: "apiextensions.crossplane.io", Version: "v1", Resource: "compositeresourcedefinitions"},
-	{Group: "apiextensions.crossplane.io", Kind: "Composition"}:                     {Group: "apiextensions.crossplane.io", Version: "v1", Resource: "compositions"},
+	{Group: "apiextensions.crossplane.io", Kind: change.CompositionKind}:            {Group: "apiextensions.crossplane.io", Version: "v1", Resource: "compositions"},
 	{Group: "apiextensions.crossplane.io", Kind: "ManagedResourceActivationPolicy"}: {Group: "apiextensions.crossplane.io", Version: "v1alpha1", Resource: "managedresourceactivationpolicies"},
 	{Group: "ops.crossplane.io", Kind: "Operation"}:                                 {Group: "ops.crossplane.io", Version: "v1alpha1", Resource: "operations"},
 	{Group: "ops.crossplane.io", Kind: "CronOperation"}:                             {Group: "ops.crossplane.io", Version: "v1alpha1", Resource: "cronoperations"},
@@ -53,7 +53,7 @@ func (p Planner) look(ctx context.Context, c change.Change) (change.Found, error
 		}
 	}
 	l.runs(ctx, c)
-	return l.found, nil
+	return l.found, l.composed(ctx, c)
 }
 
 type looking struct {
@@ -62,6 +62,8 @@ type looking struct {
 	// whole are those of the name that is looked at. What is kept of others is who owns them: the
 	// definitions of a large provider take much memory.
 	whole map[installed.Object]*unstructured.Unstructured
+	// composites are the definitions of composite resources, once they are wanted.
+	composites map[kube.GroupKind]*unstructured.Unstructured
 }
 
 // get reads an object; nil if there is none, or no such kind.

@@ -19,7 +19,7 @@ var pipelines = []struct {
 	kind kube.GroupKind
 	path []string
 }{
-	{kube.GroupKind{Group: "apiextensions.crossplane.io", Kind: "Composition"}, []string{"spec", "pipeline"}},
+	{kube.GroupKind{Group: "apiextensions.crossplane.io", Kind: change.CompositionKind}, []string{"spec", "pipeline"}},
 	{kube.GroupKind{Group: "ops.crossplane.io", Kind: "CronOperation"}, []string{"spec", "operationTemplate", "spec", "pipeline"}},
 	{kube.GroupKind{Group: "ops.crossplane.io", Kind: "WatchOperation"}, []string{"spec", "operationTemplate", "spec", "pipeline"}},
 }

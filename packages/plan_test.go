@@ -306,6 +306,23 @@ func TestWhereAFunctionRunsMayNotBeKnown(t *testing.T) {
 	assert.Contains(t, plan.Findings[0].Message, "Function acme-run: whether anything runs it is not known: list compositions.apiextensions.crossplane.io: ")
 }
 
+// Nor does it stop anyone that what a composition composes cannot be listed.
+func TestWhatACompositionComposesMayNotBeKnown(t *testing.T) {
+	for _, resource := range []string{"compositeresourcedefinitions", "xshops"} {
+		plan := planning(t, "delete-composition.txtar", func(p *packages.Planner, _ *packages.Request) {
+			cluster, ok := p.Cluster.(*fake.FakeDynamicClient)
+			require.True(t, ok)
+			cluster.PrependReactor("list", resource, func(kubetesting.Action) (bool, runtime.Object, error) {
+				return true, nil, apierrors.NewForbidden(schema.GroupResource{Group: "acme.io", Resource: resource}, "", errors.New("no right"))
+			})
+		})
+		assert.Empty(t, plan.Findings.Errors())
+		require.Len(t, plan.Findings, 1, resource)
+		assert.Equal(t, check.Unverified, plan.Findings[0].Reason)
+		assert.Contains(t, plan.Findings[0].Message, "Composition malls goes with xpkg.acme.io/acme/malls: whether it composes anything is not known: list "+resource)
+	}
+}
+
 // A package that is installed at the version is changed if it lacks what it is to have.
 func TestAPackageGetsWhatItLacks(t *testing.T) {
 	wish := func(labels map[string]string, spec map[string]any) packages.Plan {

@@ -99,6 +99,43 @@ func (s Step) Comes() bool { return s.From == "" }
 // Goes reports whether the package is deleted.
 func (s Step) Goes() bool { return s.To == "" }
 
+// Going are the objects of packages that go.
+func (c Change) Going() map[installed.Object]bool {
+	out := map[installed.Object]bool{}
+	for _, s := range c.Steps {
+		if !s.Goes() || s.Existing == nil {
+			continue
+		}
+		for _, r := range c.State.Of(*s.Existing) {
+			for _, o := range r.Objects {
+				out[o] = true
+			}
+		}
+	}
+	return out
+}
+
+// Left are the objects of the revisions of a package that the version that comes has no more. Crossplane
+// deletes them with these revisions.
+func (c Change) Left(s Step) []installed.Object {
+	if s.Existing == nil || s.Content == nil {
+		return nil
+	}
+	brought := map[installed.Object]bool{}
+	for _, u := range s.Content.Objects {
+		brought[Brought(u)] = true
+	}
+	var out []installed.Object
+	for _, r := range c.State.Of(*s.Existing) {
+		for _, o := range r.Objects {
+			if r.Name == s.Existing.Revision && !brought[o] {
+				out = append(out, o)
+			}
+		}
+	}
+	return out
+}
+
 // Stopped are the names of the functions that run no more afterwards.
 func (c Change) Stopped() []string {
 	var out []string
@@ -123,9 +160,11 @@ type Found struct {
 	Runs map[string][]installed.Object
 	// RunsUnread says why not all of these could be read.
 	RunsUnread string
+	// Composed are the composite resources of compositions that go, by the names of these.
+	Composed map[string]Kind
 }
 
-// Kind is a definition in the cluster with its custom resources.
+// Kind is a definition in the cluster with its custom resources, or with some of them.
 type Kind struct {
 	// Differences are those to the definition that comes.
 	Differences []schema.Difference

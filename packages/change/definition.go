@@ -12,6 +12,9 @@ import (
 	"janus.io/janus/packages/schema"
 )
 
+// CompositionKind says how composite resources are composed.
+const CompositionKind = "Composition"
+
 // The kinds that define kinds.
 const (
 	DefinitionKind = "CustomResourceDefinition"

@@ -25,6 +25,7 @@ func Change(c change.Change) Findings {
 	k.objects()
 	k.data()
 	k.functions()
+	k.compositions()
 	if c.Type == change.Replace {
 		k.equivalent()
 	}

@@ -1,24 +1,10 @@
 package check
 
-import (
-	"slices"
-
-	"janus.io/janus/packages/installed"
-)
+import "slices"
 
 // functions checks that nothing that stays runs a function that stops.
 func (k *checking) functions() {
-	going := map[installed.Object]bool{}
-	for _, s := range k.change.Steps {
-		if !s.Goes() || s.Existing == nil {
-			continue
-		}
-		for _, r := range k.change.State.Of(*s.Existing) {
-			for _, o := range r.Objects {
-				going[o] = true
-			}
-		}
-	}
+	going := k.change.Going()
 	for _, function := range k.change.Stopped() {
 		if why := k.change.Found.RunsUnread; why != "" {
 			k.warn(Unverified, "Function %s: whether anything runs it is not known: %s", function, why)

@@ -171,3 +171,27 @@ func TestAClaimIsNotDeletedWithItsKind(t *testing.T) {
 	w.committed("delete acme-market")
 	assert.Contains(t, w.types("kubectl janus package list"), "There are no packages.")
 }
+
+// The definition of what a composition composes may be of another package, and stay.
+func TestACompositionStaysWhileItComposes(t *testing.T) {
+	w := newWorld(t)
+	w.registry.Push("acme/function:v1.0.0", crossplane.Stream("Function", "function", nil))
+	w.registry.Push("acme/api:v1.0.0", crossplane.Stream("Configuration", "api", nil, fmt.Sprintf(composite, "")))
+	w.registry.Push("acme/composition:v1.0.0", crossplane.Stream("Configuration", "composition", nil, strings.Replace(composition, "kind: Mall}", "kind: Shop}", 1)))
+	for _, name := range []string{"function", "api", "composition"} {
+		w.committed("install %s:v1.0.0", w.source(name))
+	}
+	w.Served("acme.io/v1 Shop")
+	w.Apply("apiVersion: acme.io/v1\nkind: Shop\nmetadata: {name: mine}\nspec: {size: 3}\n")
+	w.until("Crossplane has given it the composition", func() bool {
+		return strings.Contains(w.types("kubectl get shop.acme.io mine -o yaml"), "name: malls")
+	})
+
+	said := w.refused(2, "kubectl janus package plan delete acme-composition --service-account installer")
+	assert.Contains(t, said, "error: HasDependents: Composition malls goes with "+w.source("composition")+", and composes Shop mine: give each another composition first")
+	// Nothing runs in the Pod of the function, so Crossplane does not let it go for a minute or two.
+	w.types(`kubectl delete shop.acme.io mine --wait=false && kubectl patch shop.acme.io mine --type=merge -p '{"metadata":{"finalizers":null}}'`)
+	w.committed("delete acme-composition")
+	w.until("the composition is gone", func() bool { return w.Object("apiextensions.crossplane.io/v1 Composition/malls") == nil })
+	w.committed("delete acme-api acme-function")
+}

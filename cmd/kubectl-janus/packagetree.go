@@ -83,9 +83,9 @@ type lockedPackage struct {
 	Unhealthy bool   `json:"unhealthy,omitempty"`
 	// Cycle is set if it stands above itself; what it needs is said there.
 	Cycle bool `json:"cycle,omitempty"`
-	// Above is set if several need it, and what it needs is said at the first of these.
-	Above bool            `json:"above,omitempty"`
-	Needs []lockedPackage `json:"needs,omitempty"`
+	// Repeated is set if several need it, and what it needs is said at the first of these.
+	Repeated bool            `json:"repeated,omitempty"`
+	Needs    []lockedPackage `json:"needs,omitempty"`
 }
 
 // node is what is said of it, and of what it needs.
@@ -94,7 +94,7 @@ func (l lockedPackage) node() node {
 	for _, one := range []struct {
 		so   bool
 		text string
-	}{{l.Other, ", which it is not"}, {l.Missing, " (missing)"}, {l.Unhealthy, " (unhealthy)"}, {l.Cycle, " (a cycle)"}, {l.Above, " (see above)"}} {
+	}{{l.Other, ", which it is not"}, {l.Missing, " (missing)"}, {l.Unhealthy, " (unhealthy)"}, {l.Cycle, " (a cycle)"}, {l.Repeated, " (see above)"}} {
 		if one.so {
 			n.text += one.text
 		}
@@ -116,9 +116,9 @@ func lockedOf(state installed.State, l installed.Locked, as image.Dependency, pa
 	for _, i := range state.Sourced(l.Source) {
 		out.Unhealthy = out.Unhealthy || !i.Healthy()
 	}
-	out.Above = !out.Cycle && shown[l.Source] && len(l.Dependencies) > 0
+	out.Repeated = !out.Cycle && shown[l.Source] && len(l.Dependencies) > 0
 	shown[l.Source] = true
-	if out.Cycle || out.Above {
+	if out.Cycle || out.Repeated {
 		return out
 	}
 	for _, d := range l.Dependencies {

@@ -19,16 +19,24 @@ import (
 // begun waits until the turn of item n of a Transaction has come, or the Transaction has ended.
 func (w *world) begun(name string, n int) {
 	w.t.Helper()
+	w.item(name, n, func(item api.Item) bool {
+		return item.State != "" && item.State != api.ItemPending && item.State != api.ItemPrepared
+	})
+}
+
+// landed waits until item n of a Transaction is in effect, or the Transaction has ended.
+func (w *world) landed(name string, n int) {
+	w.t.Helper()
+	w.begun(name, n)
+	w.item(name, n, func(item api.Item) bool { return item.State != api.ItemCommitting || item.WaitStartTime != nil })
+}
+
+// item waits until item n of a Transaction is as it is to be, or the Transaction has ended.
+func (w *world) item(name string, n int, so func(api.Item) bool) {
+	w.t.Helper()
 	require.Eventually(w.t, func() bool {
 		txn := w.Transaction(name)
-		if txn.Status.Phase.Terminal() {
-			return true
-		}
-		if n >= len(txn.Status.Items) {
-			return false
-		}
-		state := txn.Status.Items[n].State
-		return state != "" && state != api.ItemPending && state != api.ItemPrepared
+		return txn.Status.Phase.Terminal() || n < len(txn.Status.Items) && so(txn.Status.Items[n])
 	}, crossplane.Wait, 20*time.Millisecond, "item %d of %s", n, name)
 }
 
@@ -190,14 +198,15 @@ func TestAnEditMeanwhileStays(t *testing.T) {
 	w.types("kubectl delete bucket.acme.io mine")
 }
 
-// What another client writes beside, whenever it does, stays, and holds nothing up.
+// What another client writes beside, to whichever object once it is changed, stays, and holds nothing up.
+// Right before a change it is Drifted.
 func TestAnotherClientWritesEachObject(t *testing.T) {
 	w := newWorld(t)
 	w.installed()
 	w.push("bucket", "v1.1.0", "Bucket", sizeAndColor)
 	for n, last := 0, 1; n <= last; n++ {
 		name := w.creates(w.planned("install %s:v1.1.0", w.source("bucket")))
-		w.begun(name, n)
+		w.landed(name, n)
 		txn := w.Transaction(name)
 		last = len(txn.Status.Items) - 1
 		target, label := txn.Status.Items[n].Target, fmt.Sprintf("at-%d", n)

@@ -32,7 +32,7 @@ var resources = map[kube.GroupKind]kube.GroupVersionResource{
 
 // look reads what the cluster has of the objects of the packages of a change.
 func (p Planner) look(ctx context.Context, c change.Change) (change.Found, error) {
-	l := &looking{Planner: p, found: change.Found{Objects: map[installed.Object]*unstructured.Unstructured{}, Kinds: map[string]change.Kind{}}}
+	l := &looking{Planner: p, found: change.Found{Objects: map[installed.Object]*unstructured.Unstructured{}, Kinds: map[string]change.Kind{}, Made: map[installed.Object][]installed.Object{}}}
 	for _, s := range c.Steps {
 		if s.Content != nil {
 			for _, u := range s.Content.Objects {
@@ -108,6 +108,9 @@ func owners(u *unstructured.Unstructured) *unstructured.Unstructured {
 func (l *looking) brought(ctx context.Context, s change.Step, u image.Object) error {
 	o := change.Brought(u)
 	there, err := l.existing(ctx, s, o)
+	if err == nil && o.Kind == change.CompositeKind {
+		err = l.made(ctx, o, u)
+	}
 	if err != nil || there == nil || !change.Defines(o) {
 		return err
 	}
@@ -165,6 +168,25 @@ func (l *looking) existing(ctx context.Context, s change.Step, o installed.Objec
 		return managed, nil
 	}
 	return definition, nil
+}
+
+// made looks for the definitions that Crossplane makes of one of composite resources.
+func (l *looking) made(ctx context.Context, o installed.Object, u image.Object) error {
+	content, err := u.Decode()
+	if err != nil {
+		return err
+	}
+	for _, name := range []string{o.Name, change.Claims(content)} {
+		if name == "" {
+			continue
+		}
+		definition := change.DefinitionObject(name)
+		if _, err := l.get(ctx, definition); err != nil {
+			return err
+		}
+		l.found.Made[o] = append(l.found.Made[o], definition)
+	}
+	return nil
 }
 
 // owned looks for an object that a package has.

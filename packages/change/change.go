@@ -156,6 +156,8 @@ type Found struct {
 	Objects map[installed.Object]*unstructured.Unstructured
 	// Kinds are the definitions of custom resources that there are, by their names.
 	Kinds map[string]Kind
+	// Made are the definitions that Crossplane makes of a definition that comes.
+	Made map[installed.Object][]installed.Object
 	// Runs are the objects with a pipeline in which a function runs, by the names of functions.
 	Runs map[string][]installed.Object
 	// RunsUnread says why not all of these could be read.

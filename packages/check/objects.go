@@ -27,7 +27,7 @@ func (k *checking) objects() {
 			if change.Defines(o) && s.Kind == image.Provider {
 				candidates = []installed.Object{change.DefinitionObject(o.Name), change.ManagedObject(o.Name)}
 			}
-			for _, one := range candidates {
+			for _, one := range append(candidates, k.change.Found.Made[o]...) {
 				if there := k.change.Found.Objects[one]; there != nil {
 					k.controlled(s, one, there)
 				}
@@ -48,7 +48,7 @@ func key(o installed.Object) installed.Object {
 // controlled checks that a package may take control of an object.
 func (k *checking) controlled(s change.Step, o installed.Object, there *unstructured.Unstructured) {
 	owner := metav1.GetControllerOf(there)
-	if owner == nil || owner.Kind == change.ManagedKind && owner.Name == o.Name {
+	if owner == nil || owner.Kind == change.ManagedKind && owner.Name == o.Name || owner.Kind == change.CompositeKind && k.makes(owner.Name, o) {
 		return
 	}
 	i := slices.IndexFunc(k.change.State.Revisions, func(r installed.Revision) bool {
@@ -68,6 +68,16 @@ func (k *checking) controlled(s change.Step, o installed.Object, there *unstruct
 	default:
 		k.fail(CRDConflict, "%s is controlled by %s %s: %s %s cannot control it too; have it take the place of that one, or delete that one first", o, r.Kind, r.Package, s.Source, s.To)
 	}
+}
+
+// makes reports whether Crossplane makes a definition of one of composite resources that comes.
+func (k *checking) makes(composite string, o installed.Object) bool {
+	for by, made := range k.change.Found.Made {
+		if by.Name == composite && slices.Contains(made, o) {
+			return true
+		}
+	}
+	return false
 }
 
 // data checks what happens to custom resources.

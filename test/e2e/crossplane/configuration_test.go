@@ -195,3 +195,24 @@ func TestACompositionStaysWhileItComposes(t *testing.T) {
 	w.until("the composition is gone", func() bool { return w.Object("apiextensions.crossplane.io/v1 Composition/malls") == nil })
 	w.committed("delete acme-api acme-function")
 }
+
+// Crossplane calls a Configuration healthy that has claims of a kind of another package: it never
+// offers them.
+func TestClaimsOfAKindOfAnotherPackageAreRefused(t *testing.T) {
+	w := newWorld(t)
+	w.push("bucket", "v1.0.0", "Bucket", size)
+	w.committed("install %s:v1.0.0", w.source("bucket"))
+	w.registry.Push("acme/market:v1.0.0", crossplane.Stream("Configuration", "market", nil,
+		strings.Replace(fmt.Sprintf(claimed, ""), "claimNames: {kind: Stall, plural: stalls}", "claimNames: {kind: Bucket, plural: buckets}", 1)))
+	said := w.refused(2, "kubectl janus package plan install %s:v1.0.0 --service-account installer --crossplane-version "+testcluster.CrossplaneVersion, w.source("market"))
+	assert.Contains(t, said, "error: CRDConflict: CustomResourceDefinition buckets.acme.io is controlled by Provider acme-bucket: "+w.source("market")+" v1.0.0 cannot control it too")
+
+	w.Apply("{apiVersion: pkg.crossplane.io/v1, kind: Configuration, metadata: {name: acme-market}, spec: {package: \"" + w.source("market") + ":v1.0.0\"}}")
+	w.until("Crossplane calls it healthy", func() bool {
+		out, err := w.shell.Run(t.Context(), "kubectl wait configuration/acme-market --for=condition=Healthy --timeout=1s")
+		return err == nil && strings.Contains(out, "condition met")
+	})
+	w.until("Crossplane says why it does not offer the claims", func() bool {
+		return strings.Contains(w.types("kubectl get events -A --field-selector=involvedObject.name=xstalls.acme.io"), "not controlled by")
+	})
+}

@@ -68,6 +68,9 @@ func (p Planner) Plan(ctx context.Context, r Request) (Plan, error) {
 	if errors.Is(err, ErrMissing) {
 		return Plan{Findings: check.Findings{{Reason: check.PackageManagerMissing, Message: "Crossplane is not installed: the cluster has no " + lockResource.GroupResource().String()}}}, nil
 	}
+	if err == nil {
+		err = p.giveKinds(ctx, state.Revisions)
+	}
 	if err != nil {
 		return Plan{}, err
 	}

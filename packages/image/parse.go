@@ -91,11 +91,12 @@ var payload = map[Kind][]schema.GroupKind{
 	},
 }
 
-func (k Kind) mayHave(gk schema.GroupKind) bool {
+// Payload are the kinds of the objects that a package of a kind may have.
+func (k Kind) Payload() []schema.GroupKind {
 	if k == Function {
-		return slices.Contains(slices.Concat(payload[Provider], payload[Configuration]), gk)
+		return slices.Concat(payload[Provider], payload[Configuration])
 	}
-	return slices.Contains(payload[k], gk)
+	return payload[k]
 }
 
 // meta is the part of a package that says what it is.
@@ -166,7 +167,7 @@ func Parse(data []byte) (*Package, error) {
 	for _, o := range objects {
 		gk := o.GroupKind()
 		switch {
-		case !out.Kind.mayHave(gk):
+		case !slices.Contains(out.Kind.Payload(), gk):
 			return nil, fmt.Errorf("it is a %s, and may not have %s %q", out.Kind, gk, o.Name)
 		case o.Name == "":
 			return nil, fmt.Errorf("it has a %s without a name", gk)

@@ -109,7 +109,7 @@ func (l *looking) brought(ctx context.Context, s change.Step, u image.Object) er
 	o := change.Brought(u)
 	there, err := l.existing(ctx, s, o)
 	if err == nil && o.Kind == change.CompositeKind {
-		err = l.made(ctx, o, u)
+		err = l.made(ctx, o, u, there == nil)
 	}
 	if err != nil || there == nil || !change.Defines(o) {
 		return err
@@ -170,21 +170,38 @@ func (l *looking) existing(ctx context.Context, s change.Step, o installed.Objec
 	return definition, nil
 }
 
-// made looks for the definitions that Crossplane makes of one of composite resources.
-func (l *looking) made(ctx context.Context, o installed.Object, u image.Object) error {
+// made looks for the definitions that Crossplane makes of one of composite resources. If that is
+// new, Crossplane takes over those that there are, custom resources and all.
+func (l *looking) made(ctx context.Context, o installed.Object, u image.Object, isNew bool) error {
 	content, err := u.Decode()
 	if err != nil {
 		return err
 	}
+	var taken change.Kind
 	for _, name := range []string{o.Name, change.Claims(content)} {
 		if name == "" {
 			continue
 		}
-		definition := change.DefinitionObject(name)
-		if _, err := l.get(ctx, definition); err != nil {
+		l.found.Made[o] = append(l.found.Made[o], change.DefinitionObject(name))
+		live, err := l.live(ctx, name)
+		if err != nil {
 			return err
 		}
-		l.found.Made[o] = append(l.found.Made[o], definition)
+		if live == nil || !isNew {
+			continue
+		}
+		var kind change.Kind
+		l.count(ctx, live, nil, &kind)
+		with := kind.Resources()
+		if kind.Unread != "" {
+			with = "custom resources that cannot be read (" + kind.Unread + ")"
+		}
+		if kind.Count > 0 || kind.Unread != "" {
+			taken.Differences = append(taken.Differences, schema.Difference{Breaking: true, Kind: true, Text: "the definition " + name + ", with " + with + ", gets another schema"})
+		}
+	}
+	if taken.Differences != nil {
+		l.found.Kinds[o.Name] = taken
 	}
 	return nil
 }

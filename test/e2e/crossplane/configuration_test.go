@@ -216,3 +216,17 @@ func TestClaimsOfAKindOfAnotherPackageAreRefused(t *testing.T) {
 		return strings.Contains(w.types("kubectl get events -A --field-selector=involvedObject.name=xstalls.acme.io"), "not controlled by")
 	})
 }
+
+// Crossplane takes over a definition that nobody controls, and gives it a schema of its own.
+func TestADefinitionWithCustomResourcesIsNotTakenOver(t *testing.T) {
+	w := newWorld(t)
+	w.Apply(crossplane.Definition("Stall", size))
+	w.Served("acme.io/v1 Stall")
+	w.Apply("apiVersion: acme.io/v1\nkind: Stall\nmetadata: {name: mine}\nspec: {size: 3}\n")
+	w.registry.Push("acme/market:v1.0.0", crossplane.Stream("Configuration", "market", nil, fmt.Sprintf(claimed, "")))
+	said := w.refused(2, "kubectl janus package plan install %s:v1.0.0 --service-account installer --crossplane-version "+testcluster.CrossplaneVersion, w.source("market"))
+	assert.Contains(t, said, "changes xstalls.acme.io: the definition stalls.acme.io, with 1 custom resource, gets another schema (--allow-schema-narrowing lets it pass)")
+	w.types("kubectl delete stall.acme.io mine")
+	w.types("kubectl delete crd stalls.acme.io")
+	w.committed("install %s:v1.0.0", w.source("market"))
+}

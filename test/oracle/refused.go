@@ -10,6 +10,11 @@ import api "janus.io/janus/api/v1alpha1"
 // does not exist. Plans have two faults at most.
 const mostRefusals = 3 * 13 * 2
 
+// mostRecreations is how often the same may be refused to a rollback that creates again what the
+// Transaction had deleted: for half a minute, in which it is tried twelve times, and so in each of
+// two recoveries. Each try asks twice here as well.
+const mostRecreations = 3 * 12 * 2
+
 // judgeRefused: what is refused for good is not asked for again and again.
 func (c *trial) judgeRefused(r *run) {
 	refused := map[Ref]int{}
@@ -20,9 +25,23 @@ func (c *trial) judgeRefused(r *run) {
 		}
 	}
 	for i, target := range r.Items {
-		// Which of several Transactions has asked for a target is not told by the request.
-		if n := refused[target]; r.Spec.Changes[i].Type == api.Create && n > mostRefusals*len(c.targets[target]) {
+		// Which of several Transactions has asked for a target is not told by the request, nor for which change.
+		most := mostRefusals * len(c.targets[target])
+		if r.hasDeletionOf(target) {
+			most += mostRecreations
+		}
+		if n := refused[target]; r.Spec.Changes[i].Type == api.Create && n > most {
 			c.breach(Termination, "%s: it was refused %d times, and asked for again", r.named(i), n)
 		}
 	}
+}
+
+// hasDeletionOf reports whether a change of the Transaction deletes a target.
+func (r *run) hasDeletionOf(target Ref) bool {
+	for i, of := range r.Items {
+		if of == target && r.Spec.Changes[i].Type == api.Delete {
+			return true
+		}
+	}
+	return false
 }

@@ -115,8 +115,8 @@ func (c Change) Going() map[installed.Object]bool {
 	return out
 }
 
-// Left are the objects of the revisions of a package that the version that comes has no more. Crossplane
-// deletes them with these revisions.
+// Left are the objects of the current revision of a package that the version that comes no longer
+// has. Crossplane deletes them with that revision.
 func (c Change) Left(s Step) []installed.Object {
 	if s.Existing == nil || s.Content == nil {
 		return nil

@@ -95,9 +95,8 @@ func TestAConfigurationComesWithAllThatItNeeds(t *testing.T) {
 }
 
 // claimed defines a kind of composite resources whose claims are of another kind, in a namespace
-// each. It says nothing of the scope, as unscoped, in whose version of the API another one is meant.
-const (
-	claimed = `
+// each. It has no scope.
+const claimed = `
 apiVersion: apiextensions.crossplane.io/v1
 kind: CompositeResourceDefinition
 metadata: {name: xstalls.acme.io}
@@ -115,30 +114,14 @@ spec:
         properties:
           spec: {type: object, properties: {size: {type: integer}%s}}
 `
-	unscoped = `
-apiVersion: apiextensions.crossplane.io/v2
-kind: CompositeResourceDefinition
-metadata: {name: halls.acme.io}
-spec:
-  group: acme.io
-  names: {kind: Hall, plural: halls}
-  versions:
-  - name: v1
-    served: true
-    referenceable: true
-    schema:
-      openAPIV3Schema:
-        type: object
-        properties:
-          spec: {type: object, properties: {size: {type: integer}}}
-`
-)
 
 // A claim that is paused has no composite resource, and is data all the same.
 func TestAClaimIsNotDeletedWithItsKind(t *testing.T) {
 	w := newWorld(t)
-	push := func(tag, composite string) {
-		w.registry.Push("acme/market:"+tag, crossplane.Stream("Configuration", "market", nil, composite, unscoped))
+	// By default the scope of the one is another in its version of the API than that of the other.
+	unscoped := strings.Replace(fmt.Sprintf(composite, ""), "  scope: Cluster\n", "", 1)
+	push := func(tag, claimed string) {
+		w.registry.Push("acme/market:"+tag, crossplane.Stream("Configuration", "market", nil, claimed, unscoped))
 	}
 	push("v1.0.0", fmt.Sprintf(claimed, ""))
 	made := w.committed("install %s:v1.0.0", w.source("market"))

@@ -10,7 +10,7 @@ import (
 	"janus.io/janus/test/faultinject"
 )
 
-// What a Transaction has deleted and creates anew, its rollback creates again: that is refused as well.
+// What a Transaction has deleted and creates again, its rollback creates again: that is refused as well.
 func TestRefusalsOfARollbackAreCountedApart(t *testing.T) {
 	for _, c := range []struct {
 		what    string

@@ -68,11 +68,8 @@ func (s cleanup) removeLeftovers(ctx context.Context, gone bool) Result {
 				return Result{Err: err}
 			}
 		}
-		search := SearchOnce
-		if left.Unrecorded {
-			search = SearchTwice
-		}
-		if err := s.releaseAll(ctx, keep, search); err != nil {
+		// Nobody looks again, so that one answer is not enough.
+		if err := s.releaseAll(ctx, keep, SearchTwice); err != nil {
 			return Result{Err: err}
 		}
 	}

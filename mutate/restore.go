@@ -151,7 +151,8 @@ func (c Change) restoreOnce(ctx context.Context, e Effect, seen *unstructured.Un
 	} else if images.Live != live {
 		so.restored = &wanted
 	}
-	if (len(wanted.Conflicts) == 0 || e.Overwrite) && len(so.spared) == 0 {
+	// What was seen to be restored may have been seen before the change.
+	if images.Live != live && (len(wanted.Conflicts) == 0 || e.Overwrite) && len(so.spared) == 0 {
 		c.Fences.restored()
 	}
 	so.look(c, images, live, desired, wanted.Conflicts)

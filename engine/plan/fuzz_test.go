@@ -70,6 +70,9 @@ func checkDecided(t *testing.T, txn *api.Transaction, a Action) {
 		if a.Item < 0 || a.Item >= items || items != len(txn.Spec.Changes) {
 			t.Fatalf("%s %d of %d items and %d changes", a.Verb, a.Item, items, len(txn.Spec.Changes))
 		}
+		if a.Verb == Open && len(ScheduleOf(txn).Window(txn, 1)) == 0 {
+			t.Fatalf("%s %d opens nothing of %+v", a.Verb, a.Item, txn.Status.Items)
+		}
 	case ObserveUndo, OpenUndo, Undo, SkipUndo:
 		if a.Item < 0 || a.Item >= items {
 			t.Fatalf("%s %d of %d items", a.Verb, a.Item, items)

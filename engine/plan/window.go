@@ -36,8 +36,10 @@ func (s Schedule) Window(t *api.Transaction, most int) []int {
 			waited++
 		}
 	}
-	for i := range items {
-		if items[i].State == api.ItemCommitting && !items[i].Failed {
+	unsettled := settling(items, s.Order) >= 0
+	for n, i := range s.Order {
+		stuck := unsettled && s.unsettledBefore(items, n) // It is not made until that is settled.
+		if items[i].State == api.ItemCommitting && !items[i].Failed && !stuck {
 			begin(i)
 		}
 	}

@@ -5,9 +5,11 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"k8s.io/utils/ptr"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine/internal/fixture"
 )
 
 func change(s *api.TransactionSpec, name string) *api.Change {
@@ -53,6 +55,36 @@ func TestTheWindow(t *testing.T) {
 				tt.set(&txn.Spec)
 			}
 			assert.Equal(t, tt.want, ScheduleOf(txn).Window(txn, tt.most))
+		})
+	}
+}
+
+// Of a change that has failed it may not be known whether it is in effect. An intent that was opened
+// beside it, of a change that depends on it, is not acted on meanwhile, and keeps no other from being
+// opened: the step that opens intents opens some.
+func TestAnIntentThatWaitsForOneThatHasFailedKeepsNoOtherFromBeingOpened(t *testing.T) {
+	for name, set := range map[string]func(*api.TransactionSpec){
+		"whose own dependent has no before-image": func(s *api.TransactionSpec) { change(s, "c").DependsOn = []string{"b"} },
+		"that is waited for": func(s *api.TransactionSpec) {
+			change(s, "c").DependsOn = []string{"b"}
+			wait(s, "b")
+			s.Parallelism = ptr.To(int32(1))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			txn := with(api.PhaseCommitting, api.ItemCommitting, api.ItemCommitting, api.ItemPending, api.ItemPrepared)
+			txn.Spec.OnFailure = api.FailureContinue
+			change(&txn.Spec, "b").DependsOn = []string{"a"}
+			set(&txn.Spec)
+			txn.Status.Items[0].Failed = true
+
+			decided := Decide(txn, InFlight{}, fixture.Start, limits)
+
+			require.Equal(t, Open, decided.Verb)
+			assert.Equal(t, 3, decided.Item)
+			assert.Equal(t, []int{3}, ScheduleOf(txn).Window(txn, 10))
+			txn.Status.Items[3].State = api.ItemCommitted
+			assert.Equal(t, Settle, Decide(txn, InFlight{}, fixture.Start, limits).Verb, "and then it is found out")
 		})
 	}
 }

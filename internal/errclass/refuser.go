@@ -94,6 +94,23 @@ func backendIn(s metav1.Status) string {
 	return ""
 }
 
+// names are what messages call those that are known by their words.
+var names = map[Refuser]string{
+	ByWebhook:        "an admission webhook",
+	ByDeadWebhook:    "an admission webhook that does not answer",
+	ByPolicy:         "an admission policy",
+	ByPodSecurity:    "the pod-security level of the Namespace",
+	ByQuota:          "a ResourceQuota that wants a field which the object lacks",
+	ByFullQuota:      "a ResourceQuota that is used up",
+	ByUncountedQuota: "a ResourceQuota that is not counted yet",
+	ByServiceAccount: "a Pod's ServiceAccount that is not there",
+	ByEscalation:     "the rule that nobody grants more than they have",
+	ByAllocation:     "a port that is taken, or an address or a port in no range",
+	ByAddress:        "an address that is taken",
+	ByConversion:     "the webhook that converts between versions",
+	ByImpersonation:  "the rule on who may act as a ServiceAccount",
+}
+
 // ways are what can be done about a refusal.
 var ways = map[Refuser]string{
 	ByWebhook:        "the ServiceAccount has the right: change what the webhook objects to",

@@ -39,6 +39,9 @@ func TestWhatHasRefusedIsKnownByItsWords(t *testing.T) {
 			for _, sensitive := range []bool{false, true} {
 				assert.Equal(t, want, errclass.RefuserOf(errclass.Wrap(answer, "create", "it", sensitive)), "where the words are withheld as well: %s", text)
 			}
+			if want != "" {
+				assert.Regexp(t, `, because of (an?|the) .* \(its message is withheld`, errclass.Wrap(answer, "create", "it", true).Error(), text)
+			}
 			assert.NotEmpty(t, want.WayOut())
 		}
 	}

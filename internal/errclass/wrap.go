@@ -69,7 +69,7 @@ func redactStatus(s metav1.Status, reason string) error {
 		text += " for " + strings.Join(fields, ", ")
 	}
 	if by := refuserIn(s); by != "" {
-		text += fmt.Sprintf(", refused by %s", by)
+		text += ", because of " + names[by]
 	}
 	return errors.New(text + " (its message is withheld because it may quote the object)")
 }

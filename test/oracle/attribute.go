@@ -125,7 +125,7 @@ func (c *trial) attributeDeletion(w *write, o *object) {
 // API server.
 func mayHaveLanded(call *faultinject.Call) bool {
 	switch call.Fault {
-	case faultinject.CrashBefore, faultinject.Conflict, faultinject.TooMany, faultinject.Failed:
+	case faultinject.CrashBefore, faultinject.Conflict, faultinject.TooMany, faultinject.Failed, faultinject.Starting, faultinject.Started:
 		return false
 	default:
 		return call.FieldManager != ""

@@ -80,6 +80,17 @@ func TestACompensationCountsThatNeverGotOnRecord(t *testing.T) {
 	assert.NotContains(t, lines(givenUp(hooks{}).breaches()), early)
 }
 
+// A request that was never sent has made none of what another client has, which may look the same.
+func TestWhatWasNotSentHasNotLanded(t *testing.T) {
+	sent := map[faultinject.Fault]bool{
+		faultinject.CrashAfter: true, faultinject.LostReply: true, faultinject.FailedApplied: true, faultinject.TimedOutApplied: true,
+		faultinject.Late: true, faultinject.LateAfterRestart: true,
+	}
+	for _, fault := range faultinject.Writes {
+		assert.Equal(t, sent[fault], mayHaveLanded(&faultinject.Call{FieldManager: manager(0), Fault: fault}), fault)
+	}
+}
+
 // A Delete that found nothing counts as made for what depends on it, even if another client creates the
 // object before that is made.
 func TestADeleteThatFoundNothingIsMade(t *testing.T) {

@@ -72,6 +72,9 @@ func (s *saga) run(ctx context.Context) Result {
 			return Result{After: after}
 		}
 		s.beginStep(ctx)
+		if err := steps.repeated.decided(s, action); err != nil {
+			return retry{s}.pause(whole, err)
+		}
 		if err := steps.perform(whole, action); err != nil {
 			return retry{s}.pause(whole, err)
 		}

@@ -9,7 +9,8 @@ import (
 // stepper carries out what plan.Decide says, one step after the other.
 type stepper struct {
 	*saga
-	waits awaiting
+	waits    awaiting
+	repeated standstill
 }
 
 // inFlight is what plan.Decide has to know.

@@ -64,6 +64,7 @@ const (
 	LockHeld            = "LockHeld"
 	LockLost            = "LockLost"
 	NamespaceNotFound   = "NamespaceNotFound"
+	NoProgress          = "NoProgress"
 	NotInEffect         = "NotInEffect"
 	NotFound            = "NotFound"
 	NotEmpty            = "NotEmpty"

@@ -41,15 +41,18 @@ func TestStraysAreLookedForWhereTheyMayBe(t *testing.T) {
 			w.after["-- looks again in 1s"] = func() { delete(w.locks, "b") }
 		}, SearchOnce},
 		"the process ends while another plan stands than the one for which they were saved": {standing(func(w *world) {
-			approvals := 0
 			w.after["-- someone approves"] = func() {
-				if approvals++; approvals == 1 {
-					w.targets["b"] = "theirs"
-					return
-				}
-				w.restart()
+				w.targets["b"] = "theirs"
+				w.after["-- someone approves"] = w.restart
 			}
-		}), SearchOnce},
+		}), SearchTwice},
+		"the process ends before another plan is made": {standing(func(w *world) {
+			w.after["-- someone approves"] = func() {
+				w.targets["b"] = "theirs"
+				w.nth = func(_ int, who string) reply { return reply{crash: who == "validate"} }
+				w.after["-- the process ends"] = func() { w.nth = nil }
+			}
+		}), SearchTwice},
 		"another client has written the Transaction while changes are made": {func(w *world) {
 			w.after["do a"] = w.overtake
 		}, SearchTwice},

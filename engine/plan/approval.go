@@ -53,6 +53,13 @@ func Standing(t *api.Transaction) bool {
 	return NeedsApproval(t) && a != nil && a.Digest != "" && a.ApprovalTime == nil && OrPending(t.Status.Phase) == api.PhasePending
 }
 
+// PlannedBefore reports whether another plan stood before and was begun with: locks and before-images may
+// have been taken for it.
+func PlannedBefore(t *api.Transaction) bool {
+	a := t.Status.Approval
+	return a != nil && (a.Plans > 1 || a.Digest == "")
+}
+
 // ApprovedBy is who the annotations say approves the plan that stands; empty for nobody.
 // Whether they may is not known from that.
 func ApprovedBy(t *api.Transaction) string {

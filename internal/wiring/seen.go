@@ -168,23 +168,44 @@ func (s session) foresee(ctx context.Context, i int, found *seen) error {
 }
 
 // stillThere makes sure that a target which an earlier item has changed is still that
-// object: with another one that change would be lost.
+// object: with another one that change would be lost. Nor is it the one that an earlier item has
+// deleted.
 func stillThere(t *api.Transaction, i int, ref target.Ref, now *unstructured.Unstructured) error {
 	for j := i - 1; j >= 0; j-- {
 		earlier, err := refOf(t.Status.Items[j])
 		if err != nil {
 			return err
 		}
-		if earlier.ID() != ref.ID() || !t.Status.Items[j].Changes() {
+		item := &t.Status.Items[j]
+		if earlier.ID() != ref.ID() || !item.Changes() {
 			continue
 		}
-		kind, before := plan.ChangeOf(t, j).Type, t.Status.Items[j].Before
-		if kind == api.Create || kind == api.Delete || before == nil || now != nil && now.GetUID() == before.UID {
+		lost := false
+		switch plan.ChangeOf(t, j).Type {
+		case api.Delete:
+			return notDeletedBy(t, j, t.Status.Items[i].Target, now)
+		case api.Create:
+			lost = now != nil && item.CreatedUID != "" && now.GetUID() != item.CreatedUID
+		default:
+			lost = item.Before != nil && (now == nil || now.GetUID() != item.Before.UID)
+		}
+		if !lost {
 			return nil
 		}
 		return errclass.New(errclass.Conflict, errclass.Drifted, "read", ref.String(),
-			"another client has deleted it, or deleted and re-created it, since item %s changed it", t.Status.Items[j].Name).
+			"another client has deleted it, or deleted and re-created it, since item %s changed it", item.Name).
 			WithHint("create the Transaction again if it is still wanted")
 	}
 	return nil
+}
+
+// notDeletedBy refuses to believe that a target is there as if item j had not deleted it: the answer is of
+// before that.
+func notDeletedBy(t *api.Transaction, j int, of api.Target, now *unstructured.Unstructured) error {
+	item := &t.Status.Items[j]
+	if now == nil || now.GetDeletionTimestamp() != nil || item.State != api.ItemCommitted || item.Before == nil || now.GetUID() != item.Before.UID ||
+		!plan.Deletes(t, j) || item.Target.Identity() != of.Identity() {
+		return nil
+	}
+	return errclass.New(errclass.Retryable, errclass.StaleVersion, "read", item.Target.String(), "it was read as it was before item %s deleted it", item.Name)
 }

@@ -119,6 +119,11 @@ func (s *sight) read(ctx context.Context, i int) (*unstructured.Unstructured, er
 	if err != nil {
 		return nil, s.explainDenied(ctx, change, []string{"get"}, err)
 	}
+	for j := range s.txn.Status.Items {
+		if err := notDeletedBy(s.txn, j, s.txn.Status.Items[i].Target, live); err != nil {
+			return nil, err
+		}
+	}
 	s.known[i] = live
 	return live, nil
 }

@@ -26,8 +26,11 @@ func (c *trial) judgeNewOwners(r *run, w *write) {
 		return
 	}
 	spared := fieldsBy(w.made.before, itemOfAnother(r))
-	if base != nil {
-		spared = spared.Union(fieldsBy(base, func(manager string) bool { return manager == defaultManager || itemManager.MatchString(manager) }))
+	// By one stale answer the before-image may be of an earlier version, which differs in its owners alone.
+	for _, was := range []*version{base, c.objects[w.ref].named(r.imageVersion(w.ref))} {
+		if was != nil {
+			spared = spared.Union(fieldsBy(was, func(manager string) bool { return manager == defaultManager || itemManager.MatchString(manager) }))
+		}
 	}
 	fieldsBy(w.made, func(manager string) bool { return manager == defaultManager }).Difference(spared).Iterate(func(p fieldpath.Path) {
 		if !isOfJanus(p) {
@@ -43,6 +46,16 @@ func (c *trial) judgeNewOwners(r *run, w *write) {
 			c.breach(Atomicity, "%s: the hand-over %s has left %s in %s@%d to nobody, and it had an owner @%d", r, w.At, p, w.ref, w.made.Revision, base.Revision)
 		}
 	})
+}
+
+// imageVersion is the resourceVersion of the first before-image of a target; empty if there is none.
+func (r *run) imageVersion(target Ref) string {
+	for i, ref := range r.Items {
+		if image := r.imageOf(i); ref == target && image != nil {
+			return image.version
+		}
+	}
+	return ""
 }
 
 func itemOfAnother(r *run) func(string) bool {

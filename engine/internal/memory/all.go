@@ -45,7 +45,7 @@ func (a *All) Recall(t *api.Transaction) *Flight {
 	switch phase := t.Status.Phase; {
 	case ok && e.flight != nil && e.checkpoints == t.Status.Version:
 		return e.flight
-	case phase == "", phase == api.PhasePending, phase == api.PhasePlanned: // nothing was taken for it
+	case (phase == "" || phase == api.PhasePending || phase == api.PhasePlanned) && !plan.PlannedBefore(t): // nothing was taken for it
 	case ok && e.checkpoints != t.Status.Version:
 		// Another process has gone on with it, or this one took it for new by a stale answer.
 		e.doubt, e.checkpoints, e.txn, e.flight = a.clock.Now(), t.Status.Version, keptOf(t), nil

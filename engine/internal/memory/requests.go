@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/engine/plan"
 	"janus.io/janus/internal/outcome"
 )
 
@@ -140,8 +141,7 @@ func (m *Memory) SetUnrecorded(unrecorded bool) {
 // first: it is met as one for which nothing was taken.
 func (m *Memory) NamesAll() bool {
 	e, ok := m.peek()
-	once := m.txn.Status.Approval == nil || m.txn.Status.Approval.Plans <= 1
-	return ok && once && e.doubt.IsZero() && !e.unrecorded && !e.strays && e.version == m.txn.ResourceVersion
+	return ok && !plan.PlannedBefore(m.txn) && e.doubt.IsZero() && !e.unrecorded && !e.strays && e.version == m.txn.ResourceVersion
 }
 
 // SetImages notes where before-images were saved.

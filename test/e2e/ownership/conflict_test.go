@@ -1,11 +1,14 @@
 package ownership
 
 import (
+	"context"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
@@ -153,4 +156,34 @@ changes:
 	assert.Equal(t, errclass.FieldConflict, txn.Status.Items[0].Reason, harness.Describe(txn))
 	assert.Equal(t, e.Object("ConfigMap/a").GetUID(), txn.Status.Items[1].RecreatedUID)
 	assert.Equal(t, "1", e.Value("ConfigMap/a", "data", "other"), "the other field is rolled back")
+}
+
+// With the object of another client in place of the created one, what was created would be lost.
+func TestWhatAnotherClientMakesInPlaceOfACreatedObjectIsNotChanged(t *testing.T) {
+	t.Parallel()
+	e := harness.New(t)
+	e.Start(harness.Acting(harness.Around{Do: func(_ string, item int) {
+		if item != 1 {
+			return
+		}
+		maps := e.Kube.CoreV1().ConfigMaps(e.Namespace)
+		_ = maps.Delete(context.Background(), "config", metav1.DeleteOptions{})
+		theirs := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "config"}, Data: map[string]string{"theirs": "yes"}}
+		_, err := maps.Create(context.Background(), theirs, metav1.CreateOptions{FieldManager: "person"})
+		assert.NoError(t, err)
+	}}))
+
+	txn := e.Run("txn", `
+changes:
+  - {name: made, target: {apiVersion: v1, kind: ConfigMap, name: config}, type: Create, content: {data: {a: made}}}
+  - {name: other, target: {apiVersion: v1, kind: ConfigMap, name: other}, type: Create, content: {data: {a: b}}}
+  - {name: changed, target: {apiVersion: v1, kind: ConfigMap, name: config}, type: Patch, content: {data: {b: changed}}}
+`)
+
+	assert.Equal(t, "changed", txn.Status.FailedItem)
+	assert.Equal(t, errclass.Drifted, txn.Status.Items[2].Reason)
+	assert.Contains(t, txn.Status.Items[2].Message, "another client has deleted it, or deleted and re-created it, since item made changed it")
+	assert.Equal(t, map[string]any{"theirs": "yes"}, e.Object("ConfigMap/config").Object["data"], "theirs is kept")
+	assert.Nil(t, e.Object("ConfigMap/other"), "what had landed is rolled back")
+	e.NothingLeft("txn")
 }

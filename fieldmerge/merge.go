@@ -129,7 +129,7 @@ func (m *merger) asMade(n node, after, live any) bool {
 	if reflect.DeepEqual(live, after) {
 		return true
 	}
-	if knownAs(m.kind(), n.path) == allocated || isStamp(n.path) && m.now().tracked {
+	if knownAs(m.kind(), n.path) == allocated || isStamp(n.path) && after != (absent{}) && m.now().tracked {
 		return live != (absent{}) && len(m.now().below(n.path, m.Ours)) == 0
 	}
 	parts, ok := m.types.split(n, after, live)

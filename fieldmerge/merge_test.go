@@ -98,6 +98,20 @@ func TestRestoreLeavesServerMetadataAndStatusOfLive(t *testing.T) {
 	}
 }
 
+// An annotation that nobody owns may be one that admission stamps on every write, and then the change has
+// it too. Another client may have written one while no fields were tracked.
+func TestAnAnnotationThatTheChangeNeverHadIsKept(t *testing.T) {
+	t.Parallel()
+	before := thingOf(t, `{"a":1,"metadata":{"annotations":{"stamp":"0"}}}`)
+	after := thingOf(t, `{"a":2,"metadata":{"annotations":{"stamp":"1"}}}`)
+	live := thingOf(t, `{"a":2,"metadata":{"annotations":{"stamp":"2","note":"theirs"},"managedFields":[{"manager":"kubectl","operation":"Update","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"f:a":{}}}]}}`)
+	got := restore(before, after, live, func(manager string) bool { return manager == "kubectl" })
+	annotations := got.Desired.GetAnnotations()
+	if len(got.Conflicts) > 0 || got.Desired.Object["a"] != int64(1) || annotations["stamp"] != "0" || annotations["note"] != "theirs" {
+		t.Errorf("got %v %v", got.Desired.Object, got.Conflicts)
+	}
+}
+
 // A replacement drops the revision of a Deployment, and the controller numbers it again.
 func TestWhatControllersWriteIsNeverAConflict(t *testing.T) {
 	t.Parallel()
@@ -147,6 +161,26 @@ func TestStand(t *testing.T) {
 	for _, c := range cases {
 		if got := stand(thingOf(t, c.before), thingOf(t, c.after), thingOf(t, c.live)); got != c.want {
 			t.Errorf("stand(%s, %s, %s) = %d, want %d", c.before, c.after, c.live, got, c.want)
+		}
+	}
+}
+
+func TestReplaceable(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		before, after, live string
+		want                bool
+	}{
+		{`{"m":{"a":1}}`, `{}`, `{}`, false},
+		{`{"m":{"a":1}}`, `{}`, `{"m":{"b":2}}`, true},
+		{`{"m":{"a":1}}`, `{}`, `{"n":{"b":2}}`, true},
+		{`{"m":{"a":1,"b":2}}`, `{"m":{"b":2}}`, `{"m":{"b":2}}`, false},
+		{`{"m":{"a":1,"b":2}}`, `{"m":{"b":2}}`, `{"m":{"b":2,"c":3}}`, true},
+		{`{"m":{"a":1}}`, `{"m":{"b":2}}`, `{"m":{"b":2,"c":3}}`, false},
+	} {
+		images := Images{Before: thingOf(t, c.before), After: thingOf(t, c.after), Live: thingOf(t, c.live), Ours: nobody}
+		if got := images.Replaceable(); got != c.want {
+			t.Errorf("%+v: %t", c, got)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v4/typed"
 )
 
 // Release says which managers are to own which fields no more.
@@ -99,6 +100,21 @@ func (r Release) On(obj *unstructured.Unstructured) (Released, error) {
 	var ok bool
 	if out.Content, ok = cut(obj.Object, all, list.union()).(map[string]any); !ok {
 		return Released{}, fmt.Errorf("%s is not an object", obj.GetKind())
+	}
+	return out, nil
+}
+
+// At returns the fields that content sets with the values that they have in an object. What is not there
+// is left out.
+func At(t typed.ParseableType, content map[string]any, obj *unstructured.Unstructured) (map[string]any, error) {
+	list, err := entriesOf(obj)
+	if err != nil {
+		return nil, err
+	}
+	set := Images{Type: t, Live: obj}.contentSet([]map[string]any{content})
+	out, ok := cut(obj.Object, set, list.union()).(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("%s is not an object", obj.GetKind())
 	}
 	return out, nil
 }

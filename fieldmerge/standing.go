@@ -1,6 +1,9 @@
 package fieldmerge
 
-import "reflect"
+import (
+	"reflect"
+	"slices"
+)
 
 // Standing says how much of a change is to be seen on an object.
 type Standing int
@@ -36,6 +39,17 @@ func (i Images) Stand() Standing {
 	}
 }
 
+// Replaceable reports whether live would look as it does too if the change had not been made and another
+// client had replaced the object: all that the change did was to remove fields, and there are others that
+// were neither there before nor after it.
+func (i Images) Replaceable() bool {
+	types, whole := root(i.Type)
+	s := stander{Images: i, types: types}
+	before, after, live := i.content(i.Before), i.content(i.After), i.content(i.Live)
+	s.value(whole, before, after, live)
+	return !s.set && s.added(whole, before, after, live)
+}
+
 type stander struct {
 	Images
 	types           typing
@@ -67,6 +81,18 @@ func (s *stander) value(n node, before, after, live any) {
 	default:
 		s.other = true
 	}
+}
+
+// added reports whether there is something in live that is in neither of the others.
+func (s *stander) added(n node, before, after, live any) bool {
+	switch {
+	case live == (absent{}), reflect.DeepEqual(live, before), reflect.DeepEqual(live, after), s.isControllers(n.path):
+		return false
+	case before == (absent{}) && after == (absent{}):
+		return true
+	}
+	parts, _ := s.types.split(n, before, after, live)
+	return slices.ContainsFunc(parts, func(p child) bool { return s.added(p.node, p.values[0], p.values[1], p.values[2]) })
 }
 
 // order looks where a list stands of which the change altered the order.

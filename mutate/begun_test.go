@@ -3,6 +3,9 @@ package mutate_test
 import (
 	"testing"
 
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/internal/errclass"
 	"janus.io/janus/internal/outcome"
@@ -47,6 +50,35 @@ func TestObserveKnowsThatNothingIsRolledBackBesideAConflict(t *testing.T) {
 			i.wire.refuseNth(2)
 			fails(t, i.undo(), errclass.Unknown, errclass.ServerUnavailable)
 			i.finds(outcome.Diverged)
+		})
+	}
+}
+
+// An Update that only removes fields leaves no manager. That they are gone proves it as long as nothing
+// has come instead: another client may have replaced the object, and it would not be as the change has it.
+func TestObserveDoesNotTakeAnotherReplacementForAnUpdate(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		data map[string]any
+		want outcome.Finding
+	}{
+		"nothing came instead":   {nil, outcome.Applied},
+		"something came instead": {map[string]any{"other": "yes"}, outcome.Diverged},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := newEnv(t)
+			e.create(settings)
+			i := e.prepare(0, api.Update, "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}}")
+			theirs := i.now()
+			delete(theirs.Object, "data")
+			if c.data != nil {
+				theirs.Object["data"] = c.data
+			}
+			theirs.SetManagedFields([]metav1.ManagedFieldsEntry{{}})
+			_, err := e.resource(theirs).Update(t.Context(), theirs, metav1.UpdateOptions{FieldManager: "somebody"})
+			require.NoError(t, err)
+			i.finds(c.want)
 		})
 	}
 }

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/structured-merge-diff/v4/typed"
 
 	"janus.io/janus/fieldmerge"
 	"janus.io/janus/internal/errclass"
@@ -80,7 +81,10 @@ func (c Change) Unrelease(ctx context.Context, of Original, live *unstructured.U
 	if err != nil {
 		return c, nil, nil, c.unreadableOwners(err)
 	}
-	c.Content, c.Release = record.Content, &fieldmerge.Release{Fields: record.Release.Fields}
+	if c.Content, err = c.releasedFrom(types, record); err != nil {
+		return c, nil, nil, err
+	}
+	c.Release = &fieldmerge.Release{Fields: record.Release.Fields}
 	for n, owned := range found.Owners {
 		if n == 0 {
 			c.Release.Fields = nil
@@ -91,6 +95,26 @@ func (c Change) Unrelease(ctx context.Context, of Original, live *unstructured.U
 		return c, nil, nil, c.unreadableOwners(err)
 	}
 	return c, of.Owners(), r.notes, nil
+}
+
+// releasedFrom is the content of a release with the values of before it: where it undid another by force,
+// it may have overwritten what another client had written in between.
+func (c Change) releasedFrom(types typed.ParseableType, record snapshot.Record) (map[string]any, error) {
+	were := fieldmerge.Answers(types, record.Content, record.Before.Object, false)
+	if len(were) == 0 {
+		return record.Content, nil
+	}
+	for _, was := range were {
+		if was.Now == nil {
+			return nil, c.fail(errclass.Terminal, errclass.Irreversible, "undo the release of fields of", "it has set %s by force, which was not there before", c.path(was.Path)).
+				WithHint("remove that by hand")
+		}
+	}
+	content, err := fieldmerge.At(types, record.Content, record.Before)
+	if err != nil {
+		return nil, c.unreadableOwners(err)
+	}
+	return content, nil
 }
 
 // receivers are to whom released fields went: who was named, or of an undo who had owned them.

@@ -263,3 +263,28 @@ func TestAReleaseIsUndoneWithAllSinceARevision(t *testing.T) {
 		})
 	}
 }
+
+// By force an undo of a release overwrites what another client has written since. Undone itself, it puts
+// that back.
+func TestWhatTheUndoOfAReleaseHasOverwrittenIsPutBack(t *testing.T) {
+	t.Parallel()
+	e := harness.New(t)
+	e.Apply(fixture.AB)
+	e.Start()
+	e.Merge("person", "ConfigMap/a", `{"data": {"version": "person"}}`)
+	release := e.Run("release", `{revisionHistoryLimit: 20, changes: [{target: {apiVersion: v1, kind: ConfigMap, name: a}, type: Patch, release: {managers: [person]}}]}`)
+	require.Equal(t, api.PhaseCommitted, release.Status.Phase, harness.Describe(release))
+	e.Merge("another", "ConfigMap/a", `{"data": {"version": "another's"}}`)
+	before := dataOf(e, "a", "b")
+
+	undo := e.Run("undo", `{revisionHistoryLimit: 20, conflictPolicy: Force, undoOf: {name: release}}`)
+	require.Equal(t, api.PhaseCommitted, undo.Status.Phase, harness.Describe(undo))
+	require.Equal(t, "person", e.Value("ConfigMap/a", "data", "version"))
+	require.Contains(t, ownersOf(t, e, "a"), "person")
+
+	again := e.Run("again", `{undoOf: {name: undo}}`)
+	require.Equal(t, api.PhaseCommitted, again.Status.Phase, harness.Describe(again))
+	assert.Equal(t, before, dataOf(e, "a", "b"))
+	assert.NotContains(t, ownersOf(t, e, "a"), "person")
+	e.NothingLeft("again")
+}

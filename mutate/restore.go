@@ -57,8 +57,8 @@ func (c Change) observeWrite(ctx context.Context, e Effect, applies bool) (outco
 		// The change alters nothing, and its manager would be there: it is made so that
 		// a request which was sent before, and lands late, finds all as it leaves it.
 		return outcome.NotApplied, nil
-	case stand == fieldmerge.AtAfter && !applies && images.Replaceable():
-		return outcome.Diverged, nil // It leaves only what it sets, and there is more.
+	case stand == fieldmerge.AtAfter && !applies && !fieldmerge.Tracked(live) && images.Replaceable():
+		return outcome.Diverged, nil // It leaves only what it sets, and there is more, of which nobody knows whose it is.
 	case stand == fieldmerge.AtAfter:
 		return outcome.Applied, nil
 	case stand == fieldmerge.AtBefore:

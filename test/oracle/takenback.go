@@ -104,6 +104,19 @@ func wroteBefore(r *run, v *version) bool {
 	})
 }
 
+// mayHaveDeleted reports whether a Transaction takes the end of an object for its own, though another client
+// has deleted it: of a request that got no answer nobody can tell.
+func (r *run) mayHaveDeleted(v *version) bool {
+	s := r.end()
+	for i, ref := range r.Items {
+		image := r.imageOf(i)
+		if ref == v.Ref && r.Spec.Changes[i].Type == api.Delete && image != nil && image.uid == v.uid && i < len(s.items) && s.items[i].in(api.ItemCommitted) && !s.items[i].unchanged {
+			return true
+		}
+	}
+	return false
+}
+
 // judgeAsBefore compares an object, as an undo has left it, with what it was before a write. One whose
 // lock was taken from it may have written on: a foreground deletion deletes the locks as well.
 func (c *trial) judgeAsBefore(r *run, o *object, first *version, undone []*run) {
@@ -116,8 +129,10 @@ func (c *trial) judgeAsBefore(r *run, o *object, first *version, undone []*run) 
 		return
 	}
 	before, now := first.before, o.at(at)
-	if before != nil && before.Deleted {
-		before = nil
+	if before == nil && slices.ContainsFunc(o.versions, func(v *version) bool {
+		return v.Deleted && v.Revision < first.Revision && slices.ContainsFunc(undone, func(one *run) bool { return one.mayHaveDeleted(v) })
+	}) {
+		return
 	}
 	there := now != nil && !now.Deleted
 	switch {

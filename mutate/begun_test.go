@@ -76,7 +76,7 @@ func TestObserveDoesNotTakeAnotherReplacementForAnUpdate(t *testing.T) {
 				theirs.Object["data"] = c.data
 			}
 			theirs.SetManagedFields([]metav1.ManagedFieldsEntry{{}})
-			_, err := e.resource(theirs).Update(t.Context(), theirs, metav1.UpdateOptions{FieldManager: "somebody"})
+			_, err := e.resource(theirs).Update(t.Context(), theirs, metav1.UpdateOptions{FieldManager: "person"})
 			require.NoError(t, err)
 			i.finds(c.want)
 		})

@@ -58,7 +58,7 @@ func (c Change) observeWrite(ctx context.Context, e Effect, applies bool) (outco
 		// a request which was sent before, and lands late, finds all as it leaves it.
 		return outcome.NotApplied, nil
 	case stand == fieldmerge.AtAfter && !applies && !fieldmerge.Tracked(live) && images.Replaceable():
-		return outcome.Diverged, nil // It leaves only what it sets, and there is more, of which nobody knows whose it is.
+		return outcome.Diverged, nil // It leaves nothing but what it sets. Here is more, and nobody knows whose.
 	case stand == fieldmerge.AtAfter:
 		return outcome.Applied, nil
 	case stand == fieldmerge.AtBefore:

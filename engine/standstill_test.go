@@ -42,6 +42,7 @@ func TestAStepThatChangesSomethingOrTakesAWhileIsNoStandstill(t *testing.T) {
 	for name, between := range map[string]func(w *world, s *saga){
 		"it changes an item":   func(_ *world, s *saga) { s.txn = s.txn.DeepCopy(); s.txn.Status.Items[0].Message += "." },
 		"it changes the phase": func(_ *world, s *saga) { s.txn = s.txn.DeepCopy(); s.txn.Status.Phase += "." },
+		"more is known":        func(_ *world, s *saga) { s.flight.Known[len(s.flight.Known)] = plan.Over },
 		"it takes a while":     func(w *world, _ *saga) { w.clock.Step(pollInterval) },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -239,3 +239,9 @@ func Persisted(e AuditEvent) bool {
 	}
 	return false
 }
+
+// Unread holds for creations of which the API server did not get the whole content, because the
+// client died or hung up while it sent it: they are refused, and the log cannot name the object.
+func Unread(e AuditEvent) bool {
+	return e.Verb == "create" && e.Name == "" && e.Code/100 != 2
+}

@@ -3,6 +3,7 @@ package testcluster
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -98,6 +99,44 @@ func TestAuditTellsARefusalForWantOfARightFromAnother(t *testing.T) {
 	refused := Filter(events, ByActor(user), ByVerb("create"), OnResource("", "pods"))
 	if len(refused) != 1 || refused[0].Code != http.StatusForbidden || refused[0].Denied {
 		t.Errorf("the log has %+v, want one refusal by admission", refused)
+	}
+}
+
+func TestAuditDoesNotNameACreationWhoseContentDidNotArrive(t *testing.T) {
+	c := Shared(t)
+	namespace := Namespace(t)
+	client, err := rest.HTTPClientFor(c.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cut := context.WithCancel(t.Context())
+	content, sent := io.Pipe()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.Config().Host+"/api/v1/namespaces/"+namespace+"/configmaps", content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	go func() {
+		_, _ = io.WriteString(sent, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"half`)
+		time.Sleep(time.Second)
+		cut()
+	}()
+	if answer, err := client.Do(request); err == nil {
+		_ = answer.Body.Close()
+		t.Fatalf("half a request was answered by %s", answer.Status)
+	}
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+		events, err := c.Audit(namespace)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if cut := Filter(events, ByVerb("create"), OnResource("", "configmaps"), InNamespace(namespace), Unread); len(cut) == 1 {
+			t.Log(cut[0].Code)
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the log has %+v, want a creation without a name that was refused", Filter(events, ByVerb("create")))
+		}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -240,8 +241,9 @@ func Persisted(e AuditEvent) bool {
 	return false
 }
 
-// Unread holds for creations of which the API server did not get the whole content, because the
-// client died or hung up while it sent it: they are refused, and the log cannot name the object.
+// Unread holds for creations whose content the API server did not get to its end, since the client
+// died or hung up while it sent it. It answers 500 to nobody, and the log cannot name the object. Nor
+// can it name one that was refused before its content was read, by a 403 or a 429: that is not meant.
 func Unread(e AuditEvent) bool {
-	return e.Verb == "create" && e.Name == "" && e.Code/100 != 2
+	return e.Verb == "create" && e.Name == "" && e.Code == http.StatusInternalServerError
 }

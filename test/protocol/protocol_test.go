@@ -2,6 +2,8 @@ package protocol
 
 import (
 	"bytes"
+	"flag"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,7 +15,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// one is a process that meets whatever can happen; two are two of them that meet one thing.
+var deep = flag.Bool("deep", false, "also explore two processes with a crash and another fault, which takes some minutes and 3 GB of memory")
+
+// one is a process that meets whatever can happen; two are two of them that meet what
+// a configuration adds.
 var (
 	one = []string{"-DPROCESSES=1"}
 	two = []string{"-DPROCESSES=2", "-DCRASHES=0", "-DLATE=0", "-DLOST=0", "-DDENIED=0", "-DFOREIGN=0"}
@@ -43,14 +48,21 @@ var unreachable = map[string]string{
 
 func TestTheProtocolKeepsItsGuarantees(t *testing.T) {
 	reached, all := map[string]bool{}, map[string]bool{}
-	for name, config := range map[string][]string{
+	configs := map[string][]string{
 		"one process, Patch and Create":             one,
 		"one process, Create and Patch, one by one": with(one, "-DKIND0=CREATE", "-DKIND1=PATCH", "-DWINDOW=1", "-DWAITS=1"),
 		"one process, Delete and Patch":             with(one, "-DKIND0=DELETE", "-DKIND1=PATCH"),
 		"two processes, a crash":                    with(two, "-DCRASHES=1"),
 		"two processes, a late request":             with(two, "-DLATE=1"),
 		"two processes, a foreign write":            with(two, "-DFOREIGN=1"),
-	} {
+	}
+	if *deep {
+		maps.Copy(configs, map[string][]string{
+			"two processes, a crash and a foreign write": with(two, "-DCRASHES=1", "-DFOREIGN=1"),
+			"two processes, a crash and a late request":  with(two, "-DCRASHES=1", "-DLATE=1"),
+		})
+	}
+	for name, config := range configs {
 		t.Run(name, func(t *testing.T) {
 			out, states := check(t, config, []string{"-DSAFETY"})
 			assert.Contains(t, out, "errors: 0\n")

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/internal/leasetable"
 )
 
 // history is what an administrator's watches have seen, from the start. One etcd
@@ -32,6 +33,7 @@ type history struct {
 	hots    map[string][]seen
 	txns    map[string][]checkpoint
 	leases  map[string][]tenure
+	tabled  map[string]map[string]coordinationv1.Lease // what the table of a namespace had last, by name
 }
 
 // at is when a version was stored. gap says that versions between the one before and
@@ -71,6 +73,7 @@ func (w *world) watch() *history {
 	h := &history{
 		w: w, current: map[string]string{}, known: map[string]*unstructured.Unstructured{}, targets: map[string][]seen{},
 		hots: map[string][]seen{}, txns: map[string][]checkpoint{}, leases: map[string][]tenure{},
+		tabled: map[string]map[string]coordinationv1.Lease{},
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
@@ -241,7 +244,35 @@ func (h *history) noteLease(obj *unstructured.Unstructured, gone bool, at at) {
 		h.w.t.Errorf("decode Lease %s: %v", obj.GetName(), err)
 	}
 	name := lease.Namespace + "/" + lease.Name
+	if lease.Name == leasetable.Name {
+		h.noteTable(&lease, gone, at)
+		return
+	}
 	h.leases[name] = append(h.leases[name], tenure{at, gone, lease.Spec})
+}
+
+// noteTable notes the Leases in a table as if each were an object. One write of a table may take out an entry and
+// make another of that name.
+func (h *history) noteTable(table *coordinationv1.Lease, gone bool, at at) {
+	if err := leasetable.Broken(table); err != nil {
+		h.w.t.Error(err)
+	}
+	h.w.counts.add("versions of tables of locks", 1)
+	there := map[string]coordinationv1.Lease{}
+	if !gone {
+		for _, lease := range leasetable.Expand([]coordinationv1.Lease{*table}) {
+			there[lease.Namespace+"/"+lease.Name] = lease
+		}
+	}
+	for name, last := range h.tabled[table.Namespace] {
+		if there[name].UID != last.UID {
+			h.leases[name] = append(h.leases[name], tenure{at, true, last.Spec})
+		}
+	}
+	for name, lease := range there {
+		h.leases[name] = append(h.leases[name], tenure{at, false, lease.Spec})
+	}
+	h.tabled[table.Namespace] = there
 }
 
 // phase is where a Transaction was when it was last seen.

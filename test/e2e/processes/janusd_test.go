@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"janus.io/janus/test/harness"
+	"janus.io/janus/test/testcluster"
 )
 
 // janusd is a process of janusd.
@@ -26,8 +27,12 @@ type janusd struct {
 // makes and with its rights.
 func (w *world) start(args ...string) *janusd {
 	w.t.Helper()
+	locks := "targets"
+	if testcluster.LocksInTables() {
+		locks = "namespaces"
+	}
 	j := &janusd{harness.RunProgram(w.t, exec.Command(binary(w.t), append([]string{
-		"--kubeconfig=" + w.kubeconfig, "--watch-namespaces=" + w.namespace,
+		"--kubeconfig=" + w.kubeconfig, "--watch-namespaces=" + w.namespace, "--locks=" + locks,
 		"--metrics-bind-address=127.0.0.1:0", "--metrics-secure=false", "--health-probe-bind-address=0",
 	}, args...)...)), w}
 	w.add(j)

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	api "janus.io/janus/api/v1alpha1"
+	"janus.io/janus/test/testcluster"
 )
 
 // follows lists the phases that may come after each.
@@ -68,6 +69,7 @@ func (w *world) judgeJournal(s *saga) {
 // expired. All clocks are this machine's, and who takes over has first read the
 // record that it lets expire.
 func (w *world) judgeLeases() {
+	assert.Equal(w.t, testcluster.LocksInTables(), len(w.history.tabled) > 0, "the locks of a namespace are in one Lease")
 	for name, versions := range w.history.leases {
 		for i := 1; i < len(versions); i++ {
 			before, after := versions[i-1], versions[i]

@@ -22,6 +22,7 @@ import (
 	"janus.io/janus/test/apisim"
 	"janus.io/janus/test/faultinject"
 	"janus.io/janus/test/harness"
+	"janus.io/janus/test/testcluster"
 )
 
 // machine is one process of Janus: the real engine and all that it works with, on
@@ -102,9 +103,9 @@ func (w *world) trust() time.Duration {
 	return 0
 }
 
-// leases are those of the locks: in some worlds those of a namespace are in one table.
+// leases are those of the locks: in some worlds those of a namespace are in one table, or in all with -tables.
 func (w *world) leases(kube kubernetes.Interface) coordinationv1client.LeasesGetter {
-	if w.plan.seed%4 == 3 {
+	if w.plan.seed%4 == 3 || testcluster.LocksInTables() {
 		return leasetable.New(kube.CoordinationV1(), systemNamespace)
 	}
 	return kube.CoordinationV1()

@@ -15,7 +15,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var deep = flag.Bool("deep", false, "also explore two processes with a crash and another fault, which takes some minutes and 3 GB of memory")
+var (
+	deep  = flag.Bool("deep", false, "also explore two processes with two faults, or with changes of other kinds, which takes some minutes and 4 GB of memory")
+	three = flag.Bool("three", false, "explore two processes with a crash, a late request and a foreign write, which takes an hour and 7 GB of memory")
+)
 
 // one is a process that meets whatever can happen; two are two of them that meet what
 // a configuration adds.
@@ -57,10 +60,7 @@ func TestTheProtocolKeepsItsGuarantees(t *testing.T) {
 		"two processes, a foreign write":            with(two, "-DFOREIGN=1"),
 	}
 	if *deep {
-		maps.Copy(configs, map[string][]string{
-			"two processes, a crash and a foreign write": with(two, "-DCRASHES=1", "-DFOREIGN=1"),
-			"two processes, a crash and a late request":  with(two, "-DCRASHES=1", "-DLATE=1"),
-		})
+		maps.Copy(configs, deeper())
 	}
 	for name, config := range configs {
 		t.Run(name, func(t *testing.T) {
@@ -74,6 +74,46 @@ func TestTheProtocolKeepsItsGuarantees(t *testing.T) {
 	for line := range all {
 		_, known := unreachable[line]
 		assert.Equal(t, !known, reached[line], "whether a configuration reaches %s of saga.pml", line)
+	}
+}
+
+// deeper are two processes that meet two things, and two that meet one with changes of other kinds.
+func deeper() map[string][]string {
+	out := map[string][]string{
+		"two processes, a crash and a foreign write":        with(two, "-DCRASHES=1", "-DFOREIGN=1"),
+		"two processes, a crash and a late request":         with(two, "-DCRASHES=1", "-DLATE=1"),
+		"two processes, a late request and a foreign write": with(two, "-DLATE=1", "-DFOREIGN=1"),
+	}
+	for name, fault := range map[string]string{"a crash": "-DCRASHES=1", "a late request": "-DLATE=1", "a foreign write": "-DFOREIGN=1"} {
+		out["two processes, "+name+", Delete and Patch"] = with(two, fault, "-DKIND0=DELETE", "-DKIND1=PATCH")
+		out["two processes, "+name+", Create and Delete"] = with(two, fault, "-DKIND0=CREATE", "-DKIND1=DELETE")
+	}
+	return out
+}
+
+// All three faults are explored in parts, by what is late, whose that is, which target another client writes, and which
+// process dies: together these are all orders of steps. Without -three it is one small part, in which none dies.
+func TestTwoProcessesMeetThreeFaults(t *testing.T) {
+	parts := [][]string{with(two, "-DLATE=1", "-DFOREIGN=1", "-DLATEOF=1", "-DFOREIGNOF=1")}
+	memory, table := "-DMEMLIM=4000", "-w24"
+	if *three {
+		all := with(two, "-DCRASHES=1", "-DLATE=1", "-DFOREIGN=1")
+		parts, memory, table = nil, "-DMEMLIM=9000", "-w27"
+		for _, foreign := range []string{"-DFOREIGNOF=0", "-DFOREIGNOF=1"} {
+			parts = append(parts, with(all, foreign, "-DLATEOF=0"), with(all, foreign, "-DLATEOF=1"))
+			for _, late := range []string{"-DLATEBY=0", "-DLATEBY=1"} {
+				for _, crash := range []string{"-DCRASHOF=0", "-DCRASHOF=1"} {
+					parts = append(parts, with(all, foreign, "-DLATEOF=STATUS", late, crash))
+				}
+			}
+		}
+	}
+	for _, part := range parts {
+		t.Run(strings.Join(part[len(two):], " "), func(t *testing.T) {
+			out, _ := check(t, part, []string{"-DSAFETY", "-O3", memory}, table)
+			assert.Contains(t, out, "errors: 0\n")
+			t.Log(figures(out))
+		})
 	}
 }
 

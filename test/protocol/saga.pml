@@ -54,6 +54,28 @@
 #define OVERDUE 1 /* the time of the Transaction may be over at any moment */
 #endif
 
+/* A search that is too large for the memory is made in parts: the parts of all values together are the whole. */
+#ifdef LATEOF
+#define lateof(x) ((x) == LATEOF) /* what may be late: a request for item 0 or 1, or a STATUS */
+#else
+#define lateof(x) true
+#endif
+#ifdef LATEBY
+#define lateby(x) ((x) == LATEBY) /* whose request is late */
+#else
+#define lateby(x) true
+#endif
+#ifdef CRASHOF
+#define crashof(x) ((x) == CRASHOF) /* the process that dies */
+#else
+#define crashof(x) true
+#endif
+#ifdef FOREIGNOF
+#define foreignof(x) ((x) == FOREIGNOF) /* the item of which another client writes the target */
+#else
+#define foreignof(x) true
+#endif
+
 /* ---- The world -------------------------------------------------------------------------------- */
 
 /* A target. n is its resourceVersion; a uid is the n with which the object was made, 0 if there is none. */
@@ -85,7 +107,8 @@ Target tgt[ITEMS];
 typedef Record { byte phase; byte st[ITEMS]; bit finalizer; byte ref /* whose before-images it names */ }
 Record txn;
 bit fresh[2];  /* the copy of the process is what is stored */
-bit creating[2]; /* it is about to send a creation: what happens then is a known limit */
+bit creating[2]; /* it has looked, and is about to send a creation */
+bit looked[2]; /* it has seen a creation in effect that another recorded, and has not written that down: a known limit */
 bit timely[2]; /* less than policy.Lateness ago the process has heard of it */
 #define NOBODY 2
 byte last = NOBODY; /* who has written it last, and was told so */
@@ -106,7 +129,7 @@ Image images[2];
 #define isdo(o) ((o) <= REMOVE)
 
 /* One request may be under way whose sender has given it up or has died. */
-typedef Late { byte op; byte item; byte uid; byte n; bit valid }
+typedef Late { byte op; byte item; byte uid; byte n }
 Late late;
 Record laterec; /* of a STATUS */
 
@@ -149,6 +172,14 @@ byte quiet; /* processes that have nothing more to do */
 #endif
 #endif
 
+/* A request that is under way, and would be refused from now on, is as good as none. */
+inline outdate(x) {
+	if
+	:: late.op && late.op != STATUS && late.op != POST && late.op != REMAKE && late.item == x && !fits(late.op, x, late.uid, late.n) -> forgetlate()
+	:: else
+	fi
+}
+
 /* The API server carries out a request for a target, if its precondition holds. */
 inline land(o, x, u, v, met) {
 	met = ((o == POST || o == REMAKE) -> tgt[x].uid == 0 : fits(o, x, u, v));
@@ -185,7 +216,8 @@ inline land(o, x, u, v, met) {
 		:: o == OWNERS -> tgt[x].mgr = 0
 		:: o == REMOVE || o == UNMAKE -> tgt[x].uid = 0; tgt[x].val = NONE; tgt[x].mgr = 0
 		fi;
-		happens(o, x)
+		happens(o, x);
+		outdate(x)
 	fi
 }
 
@@ -213,8 +245,9 @@ inline write(r) {
 	copy(txn, r);
 	opened[0] = opened[0] || r.st[0] == I_COMMITTING;
 	opened[1] = opened[1] || r.st[1] == I_COMMITTING;
-	fresh[0] = 0; fresh[1] = 0; late.valid = 0;
-	isstored(r)
+	fresh[0] = 0; fresh[1] = 0;
+	isstored(r);
+	if :: late.op == STATUS -> forgetlate() :: else fi /* it is refused, or is this one */
 }
 
 inline copy(to, from) {
@@ -229,7 +262,7 @@ inline forgetimages(x) {
 }
 
 inline forgetlate() {
-	late.op = 0; late.item = 0; late.uid = 0; late.n = 0; late.valid = 0;
+	late.op = 0; late.item = 0; late.uid = 0; late.n = 0;
 	laterec.phase = 0; laterec.st[0] = 0; laterec.st[1] = 0; laterec.finalizer = 0; laterec.ref = 0
 }
 
@@ -242,10 +275,14 @@ end:	do
 		lop = late.op; item = late.item; luid = late.uid; ln = late.n; forgetlate();
 		land(lop, item, luid, ln, met);
 		lop = 0; item = 0; luid = 0; ln = 0; met = 0 }
-	:: atomic { late.op == STATUS && late.valid -> write(laterec); last = NOBODY; forgetlate() }
+	:: atomic { late.op == STATUS -> write(laterec); last = NOBODY }
 	:: atomic { late.op -> forgetlate() }
 	od
 }
+
+/* A process may send a creation without another look at the target: it is about to, or goes on for less than
+ * policy.Lateness after another has written. A deletion meanwhile would be met by that creation: a known limit. */
+#define blind(p) (creating[p] || timely[p] && !fresh[p])
 
 /* Another client, which knows nothing of Janus. */
 proctype other() tracked {
@@ -253,7 +290,7 @@ proctype other() tracked {
 end:	do
 	:: atomic { left -> left--; printf("another client writes\n");
 		byte x = 0;
-		if :: x = 0 :: x = 1 fi;
+		if :: foreignof(0) -> x = 0 :: foreignof(1) -> x = 1 fi;
 		if
 		:: tgt[x].uid -> tgt[x].n++ /* the status, as controllers do */
 		:: tgt[x].uid -> /* the field of the change */
@@ -262,12 +299,13 @@ end:	do
 			:: kind(x) == PATCH -> tgt[x].mgr = 0 /* all fields of the change */
 			:: true /* one of them */
 			fi
-		:: tgt[x].uid && kind(x) != DELETE && !creating[0] && !creating[1] && !(late.op == POST && late.item == x) -> /* a deletion does not say whose it is: a known limit */
+		:: tgt[x].uid && (kind(x) == PATCH || kind(x) == CREATE && !blind(0) && !blind(1) && !(late.op == POST && late.item == x)) ->
 			tgt[x].n++; tgt[x].uid = 0; tgt[x].val = NONE; tgt[x].mgr = 0;
 			if :: kind(x) == CREATE && effect[x] -> effect[x] = 0; deleted[x]++ :: else fi /* what it has deleted is not in effect */
 		:: tgt[x].uid == 0 -> tgt[x].n++; tgt[x].uid = tgt[x].n; tgt[x].val = THEIRS; tgt[x].mgr = 0
 		fi;
 		happens(BYOTHER, x);
+		outdate(x);
 		x = 0 }
 	od
 }
@@ -304,7 +342,7 @@ end:	do
 #define PREPARE 3
 #define START   4
 
-inline may_die() { if :: crashes -> crashes--; printf("process %d dies\n", c); goto died :: true fi }
+inline may_die() { if :: crashes && crashof(c) -> crashes--; printf("process %d dies\n", c); goto died :: true fi }
 
 /* engine.unsure, and memory.Settled with it */
 inline unsure() { known[i] = UNKNOWN }
@@ -428,7 +466,7 @@ proctype janusd(byte c) tracked {
 	 * nobody else has written the status. */
 start:	atomic {
 		c == 0 || begun -> begun = 1; /* they are alike: one of them is the first */
-		copy(t, txn); creating[c] = 0; fresh[c] = 1; timely[c] = 1;
+		copy(t, txn); creating[c] = 0; looked[c] = 0; fresh[c] = 1; timely[c] = 1;
 		if
 #ifdef M_CHECKPOINT_OF_UNKNOWN_OUTCOME_NOT_TAKEN_OVER
 		:: last == c -> mine = 1
@@ -530,7 +568,7 @@ taken:	atomic { images[c].uid[0] = tgt[0].uid; images[c].n[0] = tgt[0].n; images
 resolve: atomic {
 		observe();
 		if
-		:: found == APPLIED -> known[i] = OVER; goto decide
+		:: found == APPLIED -> known[i] = OVER; looked[c] = looked[c] || kind(i) == CREATE && !mine; goto decide
 		:: found == DIVERGED -> goto failitem
 		:: found == NOTAPPLIED -> goto do_it
 		fi
@@ -539,15 +577,17 @@ resolve: atomic {
 	/* engine.committing.send, mutate: Strategy.Do */
 do_it:	atomic {
 		if
-		:: kind(i) == CREATE && !noeffect(i) -> settle(landed(i)) /* saga.mayCreate */
+		:: kind(i) == CREATE && !noeffect(i) ->
+			settle(landed(i) && !looked[1 - c]); /* saga.mayCreate */
+			observe(); /* what it waited for has landed, or never does */
+			if :: found == APPLIED -> known[i] = OVER; goto decide :: else -> found = 0 fi
 		:: !(kind(i) == CREATE && !noeffect(i))
 		fi;
 		if :: known[i] == UNSENT -> known[i] = INEFFECTIVE :: else fi; /* plan.Sent */
-		op = kind(i); u = images[t.ref].uid[i]; v = images[t.ref].n[i]; goto fence
+		op = kind(i); u = images[t.ref].uid[i]; v = images[t.ref].n[i]; creating[c] = (op == POST); goto fence
 	};
 	/* engine.saga.confirm, as Fences.Confirm: an intent that another process may have recorded is taken over. */
 fence:	atomic {
-		creating[c] = (op == POST || op == REMAKE);
 		if
 #ifdef M_INTENT_NOT_TAKEN_OVER
 		:: again -> next(); then = SEND; goto store
@@ -568,7 +608,7 @@ send:	atomic {
 		if
 		:: land(op, i, u, v, found); res = (found -> OK : STALE); found = 0; v = tgt[i].n; u = tgt[i].uid
 		:: losts -> losts--; printf("the answer is lost\n"); land(op, i, u, v, found); found = 0; res = GONE
-		:: lates && !late.op -> lates--; printf("request %d for item %d is late\n", op, i); late.op = op; late.item = i; late.uid = u; late.n = v; res = GONE
+		:: lates && !late.op && lateof(i) && lateby(c) -> lates--; printf("request %d for item %d is late\n", op, i); late.op = op; late.item = i; late.uid = u; late.n = v; res = GONE
 		:: denied && isdo(op) -> denied--; printf("request is refused\n"); res = NO
 		:: waits -> waits--; res = BUSY
 		fi;
@@ -790,14 +830,14 @@ store:	atomic {
 #else
 		:: fresh[c] ->
 #endif
-			write(nx); last = c; mine = 1; unknown = 0; fresh[c] = 1; timely[c] = 1;
+			write(nx); last = c; mine = 1; unknown = 0; fresh[c] = 1; timely[c] = 1; looked[c] = 0;
 			/* memory.Flight.Recorded: of an intent that it has recorded nothing was sent yet. */
 			if :: nx.st[0] != t.st[0] -> known[0] = ((nx.st[0] == I_COMMITTING || nx.st[0] == I_ROLLINGBACK) -> UNSENT : UNKNOWN) :: else fi;
 			if :: nx.st[1] != t.st[1] -> known[1] = ((nx.st[1] == I_COMMITTING || nx.st[1] == I_ROLLINGBACK) -> UNSENT : UNKNOWN) :: else fi;
 			copy(t, nx)
 		:: fresh[c] && losts -> losts--; printf("the answer is lost\n"); write(nx); last = NOBODY; unknown = 1; may_die(); goto start
-		:: fresh[c] && lates && !late.op && (t.phase != PREPARING || nx.phase == PREPARING || nx.phase == FAILING) ->
-			lates--; printf("status is late\n"); late.op = STATUS; late.valid = 1; copy(laterec, nx); unknown = 1; may_die(); goto start
+		:: fresh[c] && lates && !late.op && lateof(STATUS) && lateby(c) && (t.phase != PREPARING || nx.phase == PREPARING || nx.phase == FAILING) ->
+			lates--; printf("status is late\n"); late.op = STATUS; copy(laterec, nx); unknown = 1; may_die(); goto start
 		:: !fresh[c] -> goto start
 		fi;
 		nx.phase = 0; nx.st[0] = 0; nx.st[1] = 0; nx.finalizer = 0; nx.ref = 0;

@@ -122,6 +122,32 @@ func TestThePageTellsOfEveryDefect(t *testing.T) {
 	}
 }
 
+// caughtBefore returns what the page says has caught each defect.
+func caughtBefore(t *testing.T) map[string]string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(root, page))
+	require.NoError(t, err)
+	out := map[string]string{}
+	for line := range strings.SplitSeq(string(content), "\n") {
+		if cells := strings.Split(strings.ReplaceAll(line, `\|`, ""), " | "); len(cells) == 4 {
+			out[strings.TrimPrefix(cells[0], "| ")] = cells[2]
+		}
+	}
+	return out
+}
+
+func TestWhatCaughtADefectBeforeIsTriedFirst(t *testing.T) {
+	before := caughtBefore(t)
+	for _, d := range load(t) {
+		tiers := []string{simulation, isolation, enumeration, pairs, single}
+		require.Contains(t, tiers, before[d.Name], d.Name)
+		if d.Test == "" {
+			assert.Equal(t, before[d.Name], d.stages(before)[0].tier, d.Name)
+			assert.Len(t, d.stages(before), len(d.stages(nil)), d.Name)
+		}
+	}
+}
+
 const introduction = `# Seeded defects
 
 This page shows that the tests can fail, for anyone who wants to judge how much they prove. Each row of the table is a

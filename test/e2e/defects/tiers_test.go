@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -31,9 +32,9 @@ const (
 	single      = "test"
 )
 
-// stages are what a defect is hunted with, the quickest first. Of the enumeration it
-// takes what the defect says is apt to find it.
-func (d defect) stages() []stage {
+// stages are what a defect is hunted with: what the page says has caught it before comes first, and then the
+// quickest. Of the enumeration it takes what the defect says is apt to find it.
+func (d defect) stages(before map[string]string) []stage {
 	if d.Test != "" {
 		pkg, name, _ := strings.Cut(d.Test, " ")
 		return []stage{{single, pkg, []string{"-test.run=^" + name + "$"}}}
@@ -61,6 +62,13 @@ func (d defect) stages() []stage {
 			out = append(out, s)
 		}
 	}
+	caught := func(s stage) int {
+		if s.tier == before[d.Name] {
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(out, func(a, b stage) int { return caught(a) - caught(b) })
 	return out
 }
 
@@ -69,13 +77,15 @@ type bench struct {
 	top, dir string
 	// clean are the stages that have passed on sources without a defect.
 	clean map[string]bool
+	// before has the tier that caught each defect when the page was written.
+	before map[string]string
 }
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
 	top, err := filepath.Abs(root)
 	require.NoError(t, err)
-	return &bench{top: top, dir: t.TempDir(), clean: map[string]bool{}}
+	return &bench{top: top, dir: t.TempDir(), clean: map[string]bool{}, before: caughtBefore(t)}
 }
 
 // build makes the test binary of a package, of sources that an overlay changes, and
@@ -158,7 +168,7 @@ type found struct {
 func (b *bench) hunt(t *testing.T, d defect) found {
 	t.Helper()
 	overlay := d.overlay(t)
-	for _, s := range d.stages() {
+	for _, s := range d.stages(b.before) {
 		output, passed := b.run(t, s, overlay)
 		if passed {
 			continue

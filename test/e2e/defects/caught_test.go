@@ -48,7 +48,7 @@ func TestEveryDefectIsCaught(t *testing.T) {
 				return
 			}
 			caught++
-			t.Logf("caught by %s in %s, %s", f.tier, took, f.verdict)
+			t.Logf("caught by %s in %s (%s), %s", f.tier, took, f.stage, f.verdict)
 		})
 	}
 	t.Logf("%d of %d defects caught in %s", caught, len(rows), time.Since(began).Round(time.Second))
@@ -165,8 +165,8 @@ another phase, or left its targets in another state, than without a fault.
 
 `
 
-const numbers = `%d of %d were caught in one run, in which the same tests, with the same arguments, passed without the
-defect.
+const numbers = `%d of %d were caught in one run. The same tests, with the same arguments, passed on the same sources without
+the defect.
 
 `
 

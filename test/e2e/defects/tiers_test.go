@@ -75,8 +75,7 @@ func (d defect) stages(before map[string]string) []stage {
 // bench builds and runs the tests of faults.
 type bench struct {
 	top, dir string
-	// clean are the stages that have passed on sources without a defect.
-	clean map[string]bool
+	clean    cleanPasses
 	// before has the tier that caught each defect when the page was written.
 	before map[string]string
 }
@@ -85,7 +84,7 @@ func newBench(t *testing.T) *bench {
 	t.Helper()
 	top, err := filepath.Abs(root)
 	require.NoError(t, err)
-	return &bench{top: top, dir: t.TempDir(), clean: map[string]bool{}, before: caughtBefore(t)}
+	return &bench{top: top, dir: t.TempDir(), clean: cleanPassesOf(t, top), before: caughtBefore(t)}
 }
 
 // build makes the test binary of a package, of sources that an overlay changes, and
@@ -147,12 +146,12 @@ func (l *listener) Write(p []byte) (int, error) {
 // there proves nothing about a defect.
 func (b *bench) mustBeClean(t *testing.T, s stage) {
 	t.Helper()
-	if b.clean[s.String()] {
+	if b.clean.has(s) {
 		return
 	}
 	output, passed := b.run(t, s, "")
 	require.True(t, passed, "without a defect, %s fails: %s\n%s", s, saying(output), tail(output))
-	b.clean[s.String()] = true
+	b.clean.add(t, s)
 }
 
 // tail is the end of a long text.
@@ -160,7 +159,7 @@ func tail(text string) string { return text[max(0, len(text)-4000):] }
 
 // found is what a stage says about a defect.
 type found struct {
-	tier string
+	stage
 	verdict
 }
 
@@ -182,7 +181,7 @@ func (b *bench) hunt(t *testing.T, d defect) found {
 			continue
 		}
 		b.mustBeClean(t, s)
-		return found{s.tier, v}
+		return found{s, v}
 	}
 	return found{}
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -76,6 +77,8 @@ func (d defect) stages(before map[string]string) []stage {
 type bench struct {
 	top, dir string
 	clean    cleanPasses
+	// building is held while a package is built, since hunts of single tests run side by side.
+	building sync.Mutex
 	// before has the tier that caught each defect when the page was written.
 	before map[string]string
 }
@@ -98,6 +101,8 @@ func (b *bench) build(t *testing.T, pkg, overlay string) string {
 		path = filepath.Join(filepath.Dir(overlay), binary)
 		args = []string{"test", "-c", "-overlay=" + overlay, "-o", path}
 	}
+	b.building.Lock()
+	defer b.building.Unlock()
 	if found, _ := filepath.Glob(path); len(found) > 0 {
 		return path
 	}
@@ -161,6 +166,7 @@ func tail(text string) string { return text[max(0, len(text)-4000):] }
 type found struct {
 	stage
 	verdict
+	over bool // the hunt has ended
 }
 
 // hunt runs the stages on sources with the defect until one names what is broken.
@@ -181,7 +187,7 @@ func (b *bench) hunt(t *testing.T, d defect) found {
 			continue
 		}
 		b.mustBeClean(t, s)
-		return found{s, v}
+		return found{stage: s, verdict: v}
 	}
 	return found{}
 }

@@ -165,7 +165,7 @@ parts: ## List the parts of make test-all, and the minutes that CI plans for eac
 	@go run ./hack/tests list
 
 .PHONY: versions
-versions: ## Run the smoke set on the API servers of older versions of Kubernetes (each takes 5 minutes to build once)
+versions: ## Run the smoke set on the API servers of other versions of Kubernetes (each takes 5 minutes to build once)
 	@$(MAKE) test-all PART=versions
 
 # A directory with a directory for each bundle, which has its manifests as v1.yaml and v2.yaml.

@@ -3,6 +3,8 @@ package input
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -10,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/version"
 
 	api "janus.io/janus/api/v1alpha1"
 	"janus.io/janus/test/fixture"
@@ -191,4 +194,53 @@ func TestADefinitionWithoutTheStoredVersionIsRefused(t *testing.T) {
 	undo := m.Run("undo", "{undoOf: {name: running}}")
 	require.Equal(t, api.PhaseCommitted, undo.Status.Phase, harness.Describe(undo))
 	assert.Equal(t, "b", m.Transaction("running").Labels["a"])
+}
+
+// Where the API server serves StorageVersionMigrations, as docs/storage-version.md says that 1.37 does,
+// one of them writes every Transaction, and takes the old version off the list.
+func TestTheControlPlaneMovesWhatIsStored(t *testing.T) {
+	t.Parallel()
+	m := newMigration(t)
+	served, err := m.shell.Run(t.Context(), "kubectl api-resources --api-group=storagemigration.k8s.io --no-headers")
+	require.NoError(t, err)
+	printed, err := m.shell.Run(t.Context(), "kubectl get --raw /version")
+	require.NoError(t, err)
+	var server version.Info
+	require.NoError(t, json.Unmarshal([]byte(printed), &server), "%s", printed)
+	minor, err := strconv.Atoi(server.Minor)
+	require.NoError(t, err)
+	require.Equal(t, minor >= 37, strings.Contains(served, "StorageVersionMigration"), "1.%d serves: %s", minor, served)
+	if minor < 37 {
+		return
+	}
+	m.Apply(fixture.TwoConfigMaps)
+	m.Start()
+	require.Equal(t, api.PhaseCommitted, m.Run("first", "revisionHistoryLimit: 5\n"+fixture.TwoPatches).Status.Phase)
+	m.Submit("running", halfway)
+	m.Await("running", "halfway", waits)
+	ended := m.Object(harness.TransactionRef + "first")
+
+	for _, move := range []string{"v1beta1", "v1alpha1"} {
+		m.store(move)
+		require.Len(t, m.storedVersions(), 2)
+		m.run(`kubectl create -f - <<'EOF'
+apiVersion: storagemigration.k8s.io/v1
+kind: StorageVersionMigration
+metadata: {name: transactions}
+spec:
+  resource: {group: backup.janus.io, resource: transactions}
+EOF`)
+		m.run("kubectl wait --for=condition=Succeeded storageversionmigration/transactions --timeout=5m || { kubectl get storageversionmigrations -o yaml; exit 1; }")
+		assert.Equal(t, map[string]string{"first": move, "running": move}, m.storedAs())
+		m.Until("the other version is taken off the list", func() bool { return slices.Equal([]string{move}, m.storedVersions()) })
+		m.run("kubectl delete storageversionmigration transactions")
+	}
+
+	m.Merge("someone", "ConfigMap/app-2", `{"data": {"ready": "yes"}}`)
+	txn := m.Ended("running")
+	require.Equal(t, api.PhaseCommitted, txn.Status.Phase, harness.Describe(txn))
+	m.NothingLeft("running")
+	now := m.Object(harness.TransactionRef + "first")
+	now.SetResourceVersion(ended.GetResourceVersion())
+	assert.Equal(t, ended.Object, now.Object, "nothing of it but its version has changed")
 }

@@ -58,6 +58,7 @@ var controllers = []string{
 	"serviceaccount-controller",
 	"serviceaccount-token-controller",
 	"statefulset-controller",
+	"storage-version-migrator-controller",
 	"ttl-after-finished-controller",
 	"validatingadmissionpolicy-status-controller",
 	"volumeattributesclass-protection-controller",

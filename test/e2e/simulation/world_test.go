@@ -76,8 +76,12 @@ type script struct {
 	keepTrace bool
 }
 
-// mostSteps bounds a run that has taken so long: one that takes more steps does not end. Two processes
-// that wait for what neither can bring about, such as a finalizer, may do so for hours.
+// longestRun is how long a run may take, in its own time: most take less than half an hour, and two
+// processes that wait for what neither can bring about, such as a finalizer, may do so for hours.
+const longestRun = 8 * time.Hour
+
+// mostSteps is how many steps a run may make that has taken so long. Those that make few each second, and
+// never end, are told by their time.
 func mostSteps(took time.Duration) int { return 30_000 + 15*int(took.Seconds()) }
 
 func newWorld(p script) (*world, error) {
@@ -158,8 +162,8 @@ func (w *world) run(ctx context.Context) error {
 		}
 	}
 	for began := time.Now(); ; w.step++ {
-		if most := mostSteps(time.Since(began)); w.step >= most {
-			w.problem = fmt.Sprintf("still not over after %d steps", most)
+		if took := time.Since(began); took > longestRun || w.step >= mostSteps(took) {
+			w.problem = fmt.Sprintf("still not over after %d steps and %s", w.step, took.Round(time.Second))
 			break
 		}
 		synctest.Wait()

@@ -53,6 +53,9 @@ func connect(ctx context.Context, o options) (*clients, error) {
 	}
 	// Without --kube-api-qps the API server's priority and fairness decide how fast we may go.
 	config.QPS, config.Burst = -1, 0
+	// To compress large answers takes CPU on both sides, and the API server is near. The controller manager of
+	// Kubernetes has none compressed either.
+	config.DisableCompression = true
 	config.UserAgent = "janusd/" + version.Version
 	config.WarningHandler = rest.NoWarnings{}
 	config.Wrap(target.Transport)

@@ -1,6 +1,12 @@
 package main
 
 import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -31,4 +37,22 @@ func commitsWithTheGatesOfCBOR(t *testing.T, e *harness.Env) {
 	startJanusd(t, e)
 	e.Submit("deploy", changes)
 	committed(t, e, "deploy")
+}
+
+// Answers of 128 KiB and more would be compressed, which takes CPU on both sides.
+func TestJanusdHasNoAnswerCompressed(t *testing.T) {
+	var asked []string
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.Header.Get("Accept-Encoding"))
+		http.NotFound(w, r)
+	}))
+	t.Cleanup(server.Close)
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	require.NoError(t, os.WriteFile(kubeconfig, fmt.Appendf(nil, `{
+		"clusters": [{"name": "a", "cluster": {"server": %q, "insecure-skip-tls-verify": true}}],
+		"contexts": [{"name": "a", "context": {"cluster": "a"}}], "current-context": "a"}`, server.URL), 0o600))
+	_, err := connect(t.Context(), options{kubeconfig: kubeconfig})
+	require.Error(t, err, "this is no API server")
+	require.NotEmpty(t, asked)
+	assert.Empty(t, strings.Join(asked, ""))
 }

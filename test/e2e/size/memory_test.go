@@ -3,6 +3,7 @@ package size
 import (
 	"fmt"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -28,6 +29,24 @@ func (m memory) peak() int64 {
 	kib, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
 	require.NoError(m.t, err)
 	return kib << 10
+}
+
+// collected is what Go writes for each collection, with GODEBUG=gctrace=1. The last size is that of what
+// is in use.
+var collected = regexp.MustCompile(`(?m)^gc \d+ @.* \d+->\d+->(\d+) MB, `)
+
+// live is how many MiB of objects were in use at most, of all the times that the collector has looked.
+func (m memory) live() int {
+	m.t.Helper()
+	found := collected.FindAllStringSubmatch(m.of.Log(), -1)
+	require.NotEmpty(m.t, found, "janusd says nothing of its collections")
+	most := 0
+	for _, one := range found {
+		size, err := strconv.Atoi(one[1])
+		require.NoError(m.t, err)
+		most = max(most, size)
+	}
+	return most
 }
 
 // reset makes the peak what it is now.

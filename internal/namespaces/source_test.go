@@ -100,7 +100,11 @@ func TestAChangeOfAFileCountsWhenItWasReadTwice(t *testing.T) {
 func TestAFileIsReadAgain(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "namespaces")
-	write := func(content string) { require.NoError(t, os.WriteFile(path, []byte(content), 0o600)) }
+	// It is never empty in between: here that might be read twice at once, and otherwise after two seconds.
+	write := func(content string) {
+		require.NoError(t, os.WriteFile(path+".new", []byte(content), 0o600))
+		require.NoError(t, os.Rename(path+".new", path))
+	}
 	write("shop\n")
 	clock := clocktesting.NewFakeClock(time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC))
 	out := told(t, File{Path: path, Clock: clock, Log: zaptest.NewLogger(t)})

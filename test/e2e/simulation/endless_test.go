@@ -7,9 +7,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	api "janus.io/janus/api/v1alpha1"
 )
 
 // A defect that keeps a Transaction from ending must not keep the simulation from telling.
@@ -22,10 +19,7 @@ func TestARunThatNeverEndsIsNamed(t *testing.T) {
 		},
 		"no status can be written": func(w *world, ready []*held) *held {
 			if first := ready[0].name; strings.HasPrefix(first, "PUT ") && strings.Contains(first, "/status?") {
-				txn := &unstructured.Unstructured{}
-				txn.SetGroupVersionKind(api.Kind)
-				txn.SetName(transactionName(0))
-				require.NoError(t, w.actors.merge(txn, "someone", map[string]any{"metadata": map[string]any{
+				require.NoError(t, w.actors.merge(w.transaction(transactionName(0)), "someone", map[string]any{"metadata": map[string]any{
 					"annotations": map[string]any{"written": time.Now().Format(time.RFC3339Nano)},
 				}}))
 			}
